@@ -1,0 +1,129 @@
+//! The command line: global flags, the list of commands, and the values they share.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use tenure_core::name::TenantName;
+use tenure_core::{Invalid, JobId};
+
+use crate::command::{audit, demo, enqueue, jobs, migrate, queues, settings};
+use crate::failure::{Failure, exit};
+
+const AFTER_HELP: &str = "\
+Examples:
+  tenure demo                                          a tour, nothing is kept
+  tenure enqueue invoice.send '{\"order\": 42}'          store a job
+  tenure jobs list --recent 20                         see the newest jobs
+  tenure --database postgres://localhost/app migrate   set a Postgres database up
+
+Where jobs are kept:
+  flag > environment > tenure.toml > default, the first that says anything.
+  flag         --database URL, or --data-dir DIR for DIR/tenure.db
+  environment  TENURE_DATABASE_URL, then DATABASE_URL, then TENURE_DATA_DIR
+  tenure.toml  database, then data_dir; in this directory, or --config PATH, or TENURE_CONFIG
+  default      an SQLite file in your user's data directory; `tenure settings` shows it
+
+Exit codes:
+  0  done
+  1  refused, not found, or findings
+  2  bad usage, input or settings
+  3  the store is not available or not set up";
+
+/// Durable jobs on Postgres or on one embedded file.
+#[derive(Debug, Parser)]
+#[command(name = "tenure", version, after_help = AFTER_HELP, max_term_width = 110, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Where jobs are kept: postgres://… or an SQLite file
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "data_dir", help_heading = "Global options")]
+    pub(crate) database: Option<String>,
+    /// Keep jobs in tenure.db in this directory
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
+    pub(crate) data_dir: Option<String>,
+    /// Read settings from this file instead of ./tenure.toml
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Global options")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON, errors included
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) json: bool,
+}
+
+/// Every command; one more is one file and one line here.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::DemoArgs),
+    Enqueue(Box<enqueue::EnqueueArgs>),
+    Jobs(jobs::JobsArgs),
+    Queues(queues::QueuesArgs),
+    Audit(audit::AuditArgs),
+    Migrate(migrate::MigrateArgs),
+    Settings(settings::SettingsArgs),
+}
+
+/// Whose jobs a command touches.
+#[derive(Debug, Args)]
+pub(crate) struct TenantArg {
+    /// Only this tenant's jobs
+    #[arg(long, value_name = "NAME", value_parser = tenant)]
+    pub(crate) tenant: Option<TenantName>,
+}
+
+/// Who does something, and why.
+#[derive(Debug, Args)]
+pub(crate) struct WordArgs {
+    /// Why, for the journal
+    #[arg(long, value_name = "TEXT", value_parser = reason)]
+    pub(crate) reason: Option<String>,
+    /// Who, for the journal; your user name otherwise
+    #[arg(long, value_name = "NAME", value_parser = actor)]
+    pub(crate) actor: Option<String>,
+}
+
+/// Reads the command line. Help, version and bad usage are printed here and answered with their exit code.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
+    Cli::try_parse().map_err(|error| {
+        let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+        let wants_json = std::env::args_os().any(|arg| arg == "--json");
+        if wants_json && !asked {
+            let text = error.render().to_string();
+            // The first paragraph says what is wrong; the usage after it is for people.
+            let first = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+            Failure::new("usage", exit::USAGE, first.split_whitespace().collect::<Vec<_>>().join(" ")).print(true);
+        } else {
+            // A closed pipe (`tenure --help | head -1`) is nobody's mistake.
+            let _ = error.print();
+        }
+        ExitCode::from(if asked { exit::DONE } else { exit::USAGE })
+    })
+}
+
+/// For clap, which names the flag and the value itself: only what would have been accepted.
+pub(crate) fn limit(invalid: Invalid) -> String {
+    invalid.limit
+}
+
+pub(crate) fn tenant(text: &str) -> Result<TenantName, String> {
+    text.parse().map_err(limit)
+}
+
+pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
+    text.parse().map_err(limit)
+}
+
+fn reason(text: &str) -> Result<String, String> {
+    tenure_core::name::check_text("reason", text).map_err(limit).map(|()| text.to_owned())
+}
+
+fn actor(text: &str) -> Result<String, String> {
+    tenure_core::name::check_text("actor", text).map_err(limit).map(|()| text.to_owned())
+}

@@ -1,0 +1,99 @@
+//! What each subcommand does, one file each.
+
+pub(crate) mod audit;
+pub(crate) mod demo;
+pub(crate) mod enqueue;
+pub(crate) mod jobs;
+pub(crate) mod migrate;
+pub(crate) mod queues;
+pub(crate) mod settings;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tenure_core::name::TenantName;
+use tenure_store::Store;
+use tenure_store::operate::Word;
+use tenure_store::record::Sight;
+
+use crate::args::{Cli, Command, TenantArg, WordArgs};
+use crate::failure::{Failure, exit};
+use crate::open;
+use crate::output::Output;
+use crate::settings::Settings;
+
+/// What every command gets: the settings, and where to write.
+pub(crate) struct Session {
+    pub(crate) settings: Settings,
+    pub(crate) out: Output,
+}
+
+/// How a command that could answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Done,
+    /// The answer is bad news: some were refused, or a check found something.
+    Findings,
+}
+
+/// Runs one command, prints what it answers and says how the process ends.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    let json = cli.global.json;
+    match dispatch(cli) {
+        Ok(Answer::Done) => ExitCode::from(exit::DONE),
+        Ok(Answer::Findings) => ExitCode::from(exit::REFUSED),
+        Err(failure) => {
+            failure.print(json);
+            ExitCode::from(failure.exit())
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<Answer, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new("runtime", exit::STORE, "no runtime").caused_by(&error))?;
+    let mut out = Output::new(cli.global.json);
+    // The tour keeps nothing, so it needs no settings.
+    if let Command::Demo(args) = &cli.command {
+        let answer = runtime.block_on(demo::run(args, &mut out));
+        out.flush()?;
+        return answer;
+    }
+    let mut session = Session { settings: Settings::read(&cli.global)?, out };
+    let answer = runtime.block_on(async {
+        match cli.command {
+            Command::Demo(args) => demo::run(&args, &mut session.out).await,
+            Command::Enqueue(args) => enqueue::run(*args, &mut session).await,
+            Command::Jobs(args) => jobs::run(args, &mut session).await,
+            Command::Queues(args) => queues::run(args, &mut session).await,
+            Command::Audit(args) => audit::run(args, &mut session).await,
+            Command::Migrate(args) => migrate::run(&args, &mut session).await,
+            Command::Settings(args) => settings::run(&args, &mut session),
+        }
+    });
+    // What was done before a failure is told as well.
+    session.out.flush()?;
+    answer
+}
+
+impl Session {
+    /// The store, ready to work with.
+    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        open::ready(&self.settings.location).await
+    }
+
+    /// The tenant a command acts for: the flag, then the setting.
+    pub(crate) fn tenant(&self, flag: Option<TenantName>) -> Option<TenantName> {
+        flag.or_else(|| self.settings.tenant.as_ref().map(|tenant| tenant.value.clone()))
+    }
+
+    /// Whose jobs a command sees.
+    pub(crate) fn sight(&self, arg: TenantArg) -> Sight {
+        self.tenant(arg.tenant).map_or(Sight::All, Sight::Tenant)
+    }
+
+    /// Who acts, and why.
+    pub(crate) fn word(&self, args: WordArgs) -> Word {
+        Word { actor: self.settings.actor(args.actor), reason: args.reason }
+    }
+}

@@ -1,0 +1,94 @@
+//! A job on its way in: what flags or a line said so far.
+
+use tenure_core::apply::{Rules, SPARE_LOSSES};
+use tenure_core::name::{KindName, QueueName, TenantName};
+use tenure_core::new_job::{ATTEMPTS_MAX, Due};
+use tenure_core::unique::{Policy, Unique};
+use tenure_core::{Backoff, Invalid, JobId, Json, NewJob, Priority, duration};
+
+use super::ids::Ids;
+use crate::failure::Failure;
+
+/// Everything that can be said about a job; what is not said has a default.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Draft {
+    pub(super) kind: Option<KindName>,
+    pub(super) payload: Option<Json>,
+    pub(super) queue: Option<QueueName>,
+    pub(super) priority: Option<Priority>,
+    pub(super) due: Option<Due>,
+    pub(super) max_attempts: Option<u16>,
+    pub(super) backoff: Option<Backoff>,
+    pub(super) unique: Option<String>,
+    pub(super) unique_policy: Option<Policy>,
+    pub(super) idempotency_key: Option<String>,
+    pub(super) tenant: Option<TenantName>,
+    pub(super) trace: Option<String>,
+    pub(super) id: Option<JobId>,
+}
+
+impl Draft {
+    /// Takes what is not said here from `flags`. Ids and keys belong to one job and have no default.
+    pub(super) fn or(self, flags: &Self) -> Self {
+        let flags = flags.clone();
+        Self {
+            queue: self.queue.or(flags.queue),
+            priority: self.priority.or(flags.priority),
+            due: self.due.or(flags.due),
+            max_attempts: self.max_attempts.or(flags.max_attempts),
+            backoff: self.backoff.or(flags.backoff),
+            unique_policy: self.unique_policy.or(flags.unique_policy),
+            tenant: self.tenant.or(flags.tenant),
+            trace: self.trace.or(flags.trace),
+            ..self
+        }
+    }
+
+    /// The job, with a new id unless one was given.
+    pub(super) fn into_job(self, ids: &mut Ids) -> Result<NewJob, Failure> {
+        let kind = self.kind.ok_or_else(|| Invalid::new("kind", "", "every job has a kind"))?;
+        let id = match self.id {
+            Some(id) => id,
+            None => ids.next()?,
+        };
+        let default = Rules::default();
+        let max_attempts = self.max_attempts.unwrap_or(default.max_attempts);
+        let rules = Rules {
+            max_attempts,
+            max_losses: max_attempts.saturating_add(SPARE_LOSSES),
+            backoff: self.backoff.unwrap_or(default.backoff),
+        };
+        let empty = || Json::from_store("{}");
+        let mut job = NewJob::new(id, kind, self.payload.unwrap_or_else(empty));
+        job.rules = rules;
+        job.queue = self.queue.unwrap_or_default();
+        job.priority = self.priority.unwrap_or_default();
+        job.due = self.due.unwrap_or(Due::Now);
+        job.tenant = self.tenant.unwrap_or_default();
+        job.unique = self.unique.map(|key| Unique::new(key, self.unique_policy.unwrap_or(Policy::WhileActive)));
+        job.idempotency_key = self.idempotency_key;
+        job.trace = self.trace;
+        Ok(job)
+    }
+}
+
+pub(super) fn priority(text: &str) -> Result<Priority, Invalid> {
+    let refuse = |_| Invalid::new("priority", text, "priorities are 0 (critical) to 3 (low)");
+    Priority::new(text.parse().map_err(refuse)?)
+}
+
+pub(super) fn max_attempts(text: &str) -> Result<u16, Invalid> {
+    let count = text.parse().ok().filter(|count| (1..=ATTEMPTS_MAX).contains(count));
+    count.ok_or_else(|| Invalid::new("max_attempts", text, format!("it is 1 to {ATTEMPTS_MAX}")))
+}
+
+pub(super) fn policy(text: &str) -> Result<Policy, Invalid> {
+    let limit = "it is while_active, unless_failed, forever, or a window such as window:10m";
+    match text.split_once([':', ' ']) {
+        None if text == "while_active" => Ok(Policy::WhileActive),
+        None if text == "unless_failed" => Ok(Policy::UnlessFailed),
+        None if text == "forever" => Ok(Policy::Forever),
+        Some(("window", length)) => duration::parse("unique_policy", length).map(Policy::Window),
+        _ => Err(Invalid::new("unique_policy", text, limit)),
+    }
+}

@@ -1,0 +1,128 @@
+//! `tenure jobs show`: one job in full, its attempts as a timeline.
+
+use clap::Args;
+use tenure_core::{JobId, State, Timestamp};
+use tenure_store::record::{AttemptRecord, JobRecord};
+
+use super::error_text;
+use crate::args::{TenantArg, job_id};
+use crate::command::{Answer, Session};
+use crate::failure::Failure;
+use crate::moment;
+use crate::output::Output;
+use crate::paint::Paint;
+use crate::pretty;
+use crate::table::{Cell, Table, printable};
+use crate::wire::JobDocument;
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure jobs show 01933c5e-7b5a-7000-8000-000000000001
+  tenure jobs show 01933c5e-7b5a-7000-8000-000000000001 --json";
+
+/// Show one job: what it asks for, where it stands, every attempt
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ShowArgs {
+    /// The job's id
+    #[arg(value_parser = job_id)]
+    id: JobId,
+    #[command(flatten)]
+    tenant: TenantArg,
+}
+
+pub(super) async fn run(args: ShowArgs, session: &mut Session) -> Result<Answer, Failure> {
+    let sight = session.sight(args.tenant);
+    let job = session.store().await?.show_job(&sight, args.id).await?;
+    if session.out.is_json() {
+        session.out.json(&JobDocument::from(&job))?;
+        return Ok(Answer::Done);
+    }
+    print(&job, &mut session.out);
+    Ok(Answer::Done)
+}
+
+fn print(job: &JobRecord, out: &mut Output) {
+    let now = moment::now();
+    let when = |at: Timestamp| format!("{}  ({})", moment::absolute(at), moment::relative(at, now));
+    let summary = &job.summary;
+    let title = format!("Job {}", summary.id);
+    out.line(Paint::Bold.apply(&title, out.color()));
+    let mut pairs: Vec<(&'static str, Cell)> = vec![
+        ("state", Cell::painted(summary.state.as_str(), Paint::of_state(summary.state))),
+        ("kind", summary.kind.as_str().into()),
+        ("queue", summary.queue.as_str().into()),
+        ("tenant", summary.tenant.as_str().into()),
+        ("priority", summary.priority.get().to_string().into()),
+        ("attempts", format!("{} of {}", summary.attempt, summary.max_attempts).into()),
+        ("backoff", job.rules.backoff.to_string().into()),
+    ];
+    if job.losses > 0 {
+        pairs.push(("losses", format!("{} of {}", job.losses, job.rules.max_losses).into()));
+    }
+    if let Some(trace) = &job.trace {
+        pairs.push(("trace", trace.as_str().into()));
+    }
+    pairs.push(("created", when(summary.created_at).into()));
+    match summary.finished_at {
+        Some(at) => pairs.push(("finished", when(at).into())),
+        None => pairs.push(("due", when(summary.run_at).into())),
+    }
+    if job.cancel_requested {
+        pairs.push(("cancel", Cell::painted("requested; its worker is asked to stop", Paint::Yellow)));
+    }
+    out.table(&Table::pairs(pairs));
+    out.line("");
+    block("Payload", job.payload.as_str(), out);
+    if let Some(result) = job.attempts.last().and_then(|attempt| attempt.result.as_ref()) {
+        block("Result", result.as_str(), out);
+    }
+    out.line(Paint::Bold.apply("Timeline", out.color()));
+    out.table(&timeline(job, now));
+}
+
+/// A JSON document with a heading, indented.
+fn block(title: &str, json: &str, out: &mut Output) {
+    out.line(Paint::Bold.apply(title, out.color()));
+    for line in pretty::indent(json).lines() {
+        out.line(format!("  {}", printable(line)));
+    }
+    out.line("");
+}
+
+fn timeline(job: &JobRecord, now: Timestamp) -> Table {
+    let mut table = Table::new(&["WHEN", "", "WHAT", "LEASE", "WORKER", "TOOK", "DETAIL"]);
+    let mut row = |at: Timestamp, what: Cell, rest: [Cell; 4]| {
+        let mut cells = vec![moment::absolute(at).into(), Cell::dim(moment::relative(at, now)), what];
+        cells.extend(rest);
+        table.row(cells);
+    };
+    let none = Cell::default;
+    row(job.summary.created_at, "enqueued".into(), [none(), none(), none(), none()]);
+    for attempt in &job.attempts {
+        let what = Cell::painted(what(attempt), Paint::of_ending(attempt.how));
+        let took = attempt.started_at.map_or_else(String::new, |start| moment::span(attempt.ended_at.since(start)));
+        let worker = attempt.worker.clone().unwrap_or_default();
+        let detail = attempt.error.as_ref().map(error_text).unwrap_or_default();
+        row(attempt.ended_at, what, [Cell::number(attempt.lease), worker.into(), took.into(), detail.into()]);
+    }
+    if let (State::Running, Some(lease), Some(expires)) = (job.summary.state, job.lease, job.lease_expires_at) {
+        let worker = job.summary.locked_by.clone().unwrap_or_default();
+        let detail = format!("the lease ends {} unless renewed", moment::relative(expires, now));
+        let what = Cell::painted(format!("running, try {}", job.summary.attempt), Paint::Cyan);
+        row(job.heartbeat_at.unwrap_or(now), what, [Cell::number(lease), worker.into(), none(), detail.into()]);
+    }
+    if matches!(job.summary.state, State::Queued | State::Retryable) {
+        let detail = if job.summary.run_at <= now { "waiting for a worker" } else { "not before this" };
+        row(job.summary.run_at, "due".into(), [none(), none(), none(), detail.into()]);
+    }
+    table
+}
+
+fn what(attempt: &AttemptRecord) -> String {
+    match attempt.started_at {
+        Some(_) => format!("try {}: {}", attempt.attempt, attempt.how.as_str()),
+        // An operator ended it while nobody held it.
+        None => attempt.how.as_str().to_owned(),
+    }
+}

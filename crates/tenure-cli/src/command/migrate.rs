@@ -1,0 +1,88 @@
+//! `tenure migrate`: set the database up, or say what is missing.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use tenure_store::record::Migration;
+
+use super::{Answer, Session};
+use crate::failure::Failure;
+use crate::open;
+use crate::paint::Paint;
+use crate::table::{Cell, Table};
+use crate::wire::MigrationLine;
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure migrate                                       bring the database up to this program
+  tenure migrate status                                every migration, applied or not
+  tenure migrate dry-run                               what `up` would apply
+  tenure --database postgres://localhost/app migrate   on a Postgres server
+
+Migrations only go forward and may be run twice or by two at once.
+The embedded SQLite store migrates itself on first use.";
+
+/// Set the database up for this version
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct MigrateArgs {
+    #[command(subcommand)]
+    what: Option<MigrateCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+enum MigrateCommand {
+    /// Apply what is missing (the default)
+    #[command(after_help = "Examples:\n  tenure migrate up")]
+    Up,
+    /// List every migration, applied or not
+    #[command(after_help = "Examples:\n  tenure migrate status\n  tenure migrate status --json")]
+    Status,
+    /// Say what `up` would apply, and change nothing
+    #[command(after_help = "Examples:\n  tenure migrate dry-run")]
+    DryRun,
+}
+
+pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Answer, Failure> {
+    let place = session.settings.location.value.to_string();
+    let store = open::unmigrated(&session.settings.location).await?;
+    let (key, mut migrations) = match args.what {
+        None | Some(MigrateCommand::Up) => ("applied", store.migrate().await?),
+        Some(MigrateCommand::Status) => ("migrations", store.list_migrations().await?),
+        Some(MigrateCommand::DryRun) => ("missing", store.list_migrations().await?),
+    };
+    if key == "missing" {
+        migrations.retain(|migration| !migration.applied);
+    }
+    if session.out.is_json() {
+        let lines: Vec<MigrationLine> = migrations.iter().map(MigrationLine::from).collect();
+        session.out.json(&json!({ "store": place, key: lines }))?;
+        return Ok(Answer::Done);
+    }
+    let title = match (key, migrations.len()) {
+        ("applied" | "missing", 0) => format!("{place} is up to date."),
+        ("applied", n) => format!("{place}: applied {}.", counted(n)),
+        ("missing", n) => format!("{place}: `tenure migrate` would apply {}.", counted(n)),
+        _ => format!("{place}:"),
+    };
+    session.out.line(title);
+    if !migrations.is_empty() {
+        session.out.table(&table(&migrations, key == "missing"));
+    }
+    Ok(Answer::Done)
+}
+
+fn table(migrations: &[Migration], planned: bool) -> Table {
+    let mut table = Table::new(&["VERSION", "STATE", "NAME"]);
+    for migration in migrations {
+        let state = match (migration.applied, planned) {
+            (true, _) => Cell::painted("applied", Paint::Green),
+            (false, _) => Cell::painted("missing", Paint::Yellow),
+        };
+        table.row(vec![Cell::number(migration.version), state, migration.name.as_str().into()]);
+    }
+    table
+}
+
+fn counted(n: usize) -> String {
+    if n == 1 { "1 migration".to_owned() } else { format!("{n} migrations") }
+}

@@ -1,0 +1,50 @@
+//! Opens the store that the settings name.
+//!
+//! The embedded store is set up on first use: nothing to install, nothing to run before. A Postgres database belongs
+//! to somebody: it is only changed by `tenure migrate`.
+
+use std::sync::Arc;
+
+use tenure_postgres::{PgOptions, PgStore};
+use tenure_sqlite::{SqliteOptions, SqliteStore};
+use tenure_store::{Store, StoreError};
+
+use crate::failure::{Failure, exit};
+use crate::settings::{Location, Setting};
+
+/// A store to work with: its schema is there.
+pub(crate) async fn ready(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
+    let store = unmigrated(location).await?;
+    let missing = store.list_migrations().await?.iter().filter(|migration| !migration.applied).count();
+    if missing == 0 {
+        return Ok(store);
+    }
+    match location.value {
+        Location::Sqlite(_) => {
+            store.migrate().await?;
+            Ok(store)
+        }
+        Location::Postgres(_) => {
+            let message =
+                format!("{} is not set up for this version: {missing} migrations are missing", location.value);
+            Err(Failure::new("schema", exit::STORE, message).hint("Run `tenure migrate` once, then try again."))
+        }
+    }
+}
+
+/// A store as it is found, for `tenure migrate`.
+pub(crate) async fn unmigrated(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
+    let opened: Result<Arc<dyn Store>, StoreError> = match &location.value {
+        Location::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default()).map(|store| Arc::new(store) as _),
+        Location::Postgres(url) => PgStore::connect(url, PgOptions::default()).await.map(|store| Arc::new(store) as _),
+    };
+    opened.map_err(|error| {
+        let (place, hint) = match &location.value {
+            Location::Sqlite(path) => (path.display().to_string(), "Can this file be written?"),
+            Location::Postgres(_) => (location.value.to_string(), "Is the server running and the URL right?"),
+        };
+        let failure = Failure::from(error);
+        let failure = if failure.message().contains(&place) { failure } else { failure.within(&place) };
+        failure.hint(format!("{hint} It comes from: {}.", location.origin))
+    })
+}

@@ -1,0 +1,52 @@
+//! Colours, used sparingly: a state's word, headings, and what can be skipped.
+
+use tenure_core::{How, State};
+
+/// How a piece of text looks on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Paint {
+    #[default]
+    Plain,
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+}
+
+impl Paint {
+    /// `text` in this colour, or as it is where there are none.
+    pub(crate) fn apply(self, text: &str, color: bool) -> String {
+        let code = match self {
+            Self::Plain => return text.to_owned(),
+            Self::Bold => 1,
+            Self::Dim => 2,
+            Self::Red => 31,
+            Self::Green => 32,
+            Self::Yellow => 33,
+            Self::Cyan => 36,
+        };
+        if color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    pub(crate) const fn of_state(state: State) -> Self {
+        match state {
+            State::Waiting | State::Canceled => Self::Dim,
+            State::Queued => Self::Plain,
+            State::Retryable => Self::Yellow,
+            State::Running => Self::Cyan,
+            State::Succeeded => Self::Green,
+            State::Failed | State::Dead => Self::Red,
+        }
+    }
+
+    pub(crate) const fn of_ending(how: How) -> Self {
+        match how {
+            How::Succeeded => Self::Green,
+            How::Retry | How::Lost => Self::Yellow,
+            How::Failed | How::Dead => Self::Red,
+            How::Canceled | How::Snoozed | How::Released => Self::Dim,
+        }
+    }
+}

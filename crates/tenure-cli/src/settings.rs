@@ -1,0 +1,159 @@
+//! Settings in one precedence: flag > environment > `tenure.toml` > default.
+//!
+//! Each value keeps where it came from, so that a refusal names the flag, the variable or the line of the file, and
+//! `tenure settings` can show it. `database` and `data_dir` answer the same question, so the first *source* that says
+//! either wins (`--data-dir` beats `DATABASE_URL`); inside one source `database` wins. An empty variable is an unset one.
+//!
+//! - [`file`]: `tenure.toml`, checked key by key
+//! - [`location`]: what `database` and `data_dir` may say
+
+mod file;
+mod location;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use tenure_core::Invalid;
+use tenure_core::name::{TenantName, check_text};
+
+use crate::args::Global;
+use crate::failure::Failure;
+use file::SettingsFile;
+pub(crate) use location::Location;
+
+/// Everything a command needs to know, checked.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) location: Setting<Location>,
+    /// For whom jobs are enqueued and whose jobs are shown.
+    pub(crate) tenant: Option<Setting<TenantName>>,
+    /// Who appears in the journal.
+    pub(crate) actor: Option<Setting<String>>,
+    /// The file that was read, if any.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// A value and who said it.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) origin: Origin,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Flag(&'static str),
+    Variable(&'static str),
+    File { path: PathBuf, line: usize, key: &'static str },
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => f.write_str(flag),
+            Self::Variable(name) => f.write_str(name),
+            Self::File { path, line, key } => write!(f, "{} line {line}, {key}", path.display()),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// The environment: the process's own, or a test's.
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+impl Settings {
+    /// Reads flags, the process's environment and the settings file.
+    pub(crate) fn read(flags: &Global) -> Result<Self, Failure> {
+        Self::resolve(flags, &|name| std::env::var_os(name))
+    }
+
+    fn resolve(flags: &Global, env: Lookup) -> Result<Self, Failure> {
+        let file = find_file(flags.config.as_deref(), env)?;
+        let file = file.map(|path| SettingsFile::read(&path)).transpose()?;
+        let file = file.as_ref();
+        let tenant = first("TENURE_TENANT", "tenant", env, file)?;
+        let actor = first("TENURE_ACTOR", "actor", env, file)?;
+        Ok(Self {
+            location: find_location(flags, env, file)?,
+            tenant: tenant.map(|said| said.check(TenantName::new)).transpose()?,
+            actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
+            file: file.map(|file| file.path.clone()),
+        })
+    }
+
+    /// Who appears in the journal: the flag, the setting, the user's name.
+    pub(crate) fn actor(&self, flag: Option<String>) -> Option<String> {
+        let user = || ["USER", "USERNAME", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+        let usable = |name: &String| check_text("actor", name).is_ok();
+        flag.or_else(|| self.actor.as_ref().map(|actor| actor.value.clone())).or_else(|| user().filter(usable))
+    }
+}
+
+impl<T> Setting<T> {
+    fn check<U>(self, read: impl FnOnce(T) -> Result<U, Invalid>) -> Result<Setting<U>, Failure> {
+        let Self { value, origin } = self;
+        let value = read(value).map_err(|invalid| Failure::usage("settings", format!("{origin}: {invalid}")))?;
+        Ok(Setting { value, origin })
+    }
+}
+
+/// The settings file: the named one must be there, the one in this directory need not.
+fn find_file(flag: Option<&Path>, env: Lookup) -> Result<Option<PathBuf>, Failure> {
+    if let Some(path) = flag {
+        return Ok(Some(path.to_owned()));
+    }
+    if let Some(path) = env("TENURE_CONFIG").filter(|value| !value.is_empty()) {
+        return Ok(Some(path.into()));
+    }
+    let here = PathBuf::from("tenure.toml");
+    let there = here.try_exists().map_err(|error| file::unreadable(&here, &error))?;
+    Ok(there.then_some(here))
+}
+
+fn find_location(flags: &Global, env: Lookup, file: Option<&SettingsFile>) -> Result<Setting<Location>, Failure> {
+    let flag = |value: &Option<String>, flag| value.clone().map(|value| Setting { value, origin: Origin::Flag(flag) });
+    if let Some(said) = flag(&flags.database, "--database") {
+        return said.check(|text| Location::parse(&text, Path::new("")));
+    }
+    if let Some(said) = flag(&flags.data_dir, "--data-dir") {
+        return said.check(|text| Location::in_dir(&text, Path::new("")));
+    }
+    for name in ["TENURE_DATABASE_URL", "DATABASE_URL"] {
+        if let Some(said) = variable(name, env)? {
+            return said.check(|text| Location::parse(&text, Path::new("")));
+        }
+    }
+    if let Some(said) = variable("TENURE_DATA_DIR", env)? {
+        return said.check(|text| Location::in_dir(&text, Path::new("")));
+    }
+    // A relative path in the file starts at the file, wherever the command is run.
+    let base = file.and_then(|file| file.path.parent()).unwrap_or(Path::new(""));
+    if let Some(said) = file.and_then(|file| file.get("database")) {
+        return said.check(|text| Location::parse(&text, base));
+    }
+    if let Some(said) = file.and_then(|file| file.get("data_dir")) {
+        return said.check(|text| Location::in_dir(&text, base));
+    }
+    Ok(Setting { value: Location::default_for_user(env)?, origin: Origin::Default })
+}
+
+/// The variable, or else the key of the file.
+fn first(
+    name: &'static str,
+    key: &'static str,
+    env: Lookup,
+    file: Option<&SettingsFile>,
+) -> Result<Option<Setting<String>>, Failure> {
+    Ok(variable(name, env)?.or_else(|| file.and_then(|file| file.get(key))))
+}
+
+fn variable(name: &'static str, env: Lookup) -> Result<Option<Setting<String>>, Failure> {
+    match env(name).filter(|value| !value.is_empty()).map(OsString::into_string) {
+        None => Ok(None),
+        Some(Ok(value)) => Ok(Some(Setting { value, origin: Origin::Variable(name) })),
+        Some(Err(_)) => Err(Failure::usage("settings", format!("{name} is refused: it is not UTF-8 text"))),
+    }
+}

@@ -1,0 +1,98 @@
+//! `tenure.toml`: a few keys, each checked; anything else is an error that names file, line and key.
+
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::{Origin, Setting};
+use crate::failure::Failure;
+
+/// Every key, all of them text.
+const KEYS: [&str; 4] = ["database", "data_dir", "tenant", "actor"];
+
+/// A settings file that was read and whose keys are known.
+#[derive(Debug)]
+pub(crate) struct SettingsFile {
+    pub(crate) path: PathBuf,
+    entries: Vec<Setting<String>>,
+}
+
+impl SettingsFile {
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+        Self::parse(path, &text)
+    }
+
+    /// What the file says about `key`.
+    pub(crate) fn get(&self, key: &str) -> Option<Setting<String>> {
+        let says = |entry: &&Setting<String>| matches!(&entry.origin, Origin::File { key: k, .. } if *k == key);
+        self.entries.iter().find(says).cloned()
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
+        let line_at = |at: usize| text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
+        let refuse = |at: usize, why: String| {
+            Failure::usage("settings", format!("{} line {}: {why}", path.display(), line_at(at)))
+        };
+        let table = DeTable::parse(text).map_err(|error| {
+            refuse(error.span().map_or(0, |span| span.start), format!("it is not TOML: {}", one_line(error.message())))
+        })?;
+        let mut entries = Vec::new();
+        for (name, value) in table.get_ref() {
+            let Some(key) = KEYS.into_iter().find(|key| *key == name.get_ref().as_ref()) else {
+                let why = format!("the key `{}` is unknown; keys are {}", name.get_ref(), KEYS.join(", "));
+                return Err(refuse(name.span().start, why));
+            };
+            let DeValue::String(text) = value.get_ref() else {
+                let kind = value.get_ref().type_str();
+                let why = format!("`{key}` is {} {kind}; it must be a string in quotes", article(kind));
+                return Err(refuse(value.span().start, why));
+            };
+            let origin = Origin::File { path: path.to_owned(), line: line_at(name.span().start), key };
+            entries.push(Setting { value: text.to_string(), origin });
+        }
+        Ok(Self { path: path.to_owned(), entries })
+    }
+}
+
+/// A settings file that is there or was named, and cannot be read.
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::usage("settings", format!("the settings file {} cannot be read", path.display())).caused_by(error)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn article(word: &str) -> &'static str {
+    if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_their_line() {
+        let file = SettingsFile::parse(Path::new("t.toml"), "# here\n\ntenant = \"acme\"\n").unwrap();
+        let tenant = file.get("tenant").unwrap();
+        assert_eq!((tenant.value.as_str(), tenant.origin.to_string().as_str()), ("acme", "t.toml line 3, tenant"));
+        assert!(file.get("database").is_none());
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_its_line() {
+        for (text, parts) in [
+            ("\ndatabse = \"x\"", ["line 2", "`databse`", "database, data_dir"]),
+            ("tenant = 7", ["line 1", "`tenant`", "an integer"]),
+            ("tenant = [\"a\"]", ["line 1", "`tenant`", "an array"]),
+            ("[database]\nurl = \"x\"", ["line 1", "`database`", "a table"]),
+            ("tenant = \"a\"\ntenant = \"b\"", ["line 2", "not TOML", "duplicate"]),
+            ("actor = \"ops\"\ntenant = ", ["line 2", "not TOML", ""]),
+        ] {
+            let refused = SettingsFile::parse(Path::new("t.toml"), text).unwrap_err();
+            let message = refused.message();
+            assert!(message.starts_with("t.toml ") && parts.iter().all(|part| message.contains(part)), "{message}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Aligned columns. Text that came from elsewhere cannot move the cursor: control characters are escaped.
+
+use crate::paint::Paint;
+
+/// Space between columns.
+const GAP: &str = "  ";
+
+/// Rows under a heading.
+pub(crate) struct Table {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// One piece of text in a table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    text: String,
+    paint: Paint,
+    right: bool,
+}
+
+impl Table {
+    pub(crate) fn new(head: &[&'static str]) -> Self {
+        Self { head: head.to_vec(), rows: Vec::new() }
+    }
+
+    /// A table of names and values, without a heading.
+    pub(crate) fn pairs<V: Into<Cell>>(pairs: impl IntoIterator<Item = (&'static str, V)>) -> Self {
+        let rows = pairs.into_iter().map(|(name, value)| vec![Cell::dim(name), value.into()]).collect();
+        Self { head: Vec::new(), rows }
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    pub(crate) fn render(&self, color: bool) -> String {
+        let head = self.head.iter().enumerate().map(|(column, text)| {
+            let right = self.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.right));
+            Cell { text: (*text).to_owned(), paint: Paint::Bold, right }
+        });
+        let head: Vec<Cell> = head.collect();
+        let lines = || std::iter::once(&head).filter(|head| !head.is_empty()).chain(&self.rows);
+        let columns = lines().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| lines().filter_map(|row| row.get(column)).map(Cell::width).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        // A heading over nothing is left out with its column.
+        let said = |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.width() > 0));
+        let mut text = String::new();
+        for row in lines() {
+            let columns = row.iter().zip(&widths).enumerate().filter(|(column, _)| said(*column));
+            let cells = columns.map(|(_, (cell, width))| cell.render(*width, color));
+            text.push_str(cells.collect::<Vec<_>>().join(GAP).trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl Cell {
+    pub(crate) fn painted(text: impl Into<String>, paint: Paint) -> Self {
+        Self { text: printable(&text.into()), paint, right: false }
+    }
+
+    pub(crate) fn dim(text: impl Into<String>) -> Self {
+        Self::painted(text, Paint::Dim)
+    }
+
+    /// A number, to the right.
+    pub(crate) fn number(number: impl std::fmt::Display) -> Self {
+        Self { text: number.to_string(), paint: Paint::Plain, right: true }
+    }
+
+    fn width(&self) -> usize {
+        self.text.chars().count()
+    }
+
+    fn render(&self, width: usize, color: bool) -> String {
+        let fill = " ".repeat(width.saturating_sub(self.width()));
+        let text = self.paint.apply(&self.text, color);
+        if self.right { format!("{fill}{text}") } else { format!("{text}{fill}") }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::painted(text, Paint::Plain)
+    }
+}
+
+/// `text` on one line and without anything a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    text.chars().map(escaped).collect()
+}
+
+/// The first `max` characters, with a mark where something is missing.
+pub(crate) fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_numbers_go_right() {
+        let mut table = Table::new(&["NAME", "DUE", "NOTE"]);
+        table.row(vec!["mail".into(), Cell::number(5), "".into()]);
+        table.row(vec!["a".into(), Cell::number(1_200), "x\x1b[2Jy".into()]);
+        assert_eq!(table.render(false), "NAME   DUE  NOTE\nmail     5\na     1200  x\\u{1b}[2Jy\n");
+    }
+
+    #[test]
+    fn a_column_without_content_is_left_out() {
+        let mut table = Table::new(&["A", "B", "C"]);
+        table.row(vec!["1".into(), "".into(), "2".into()]);
+        assert_eq!(table.render(false), "A  C\n1  2\n");
+    }
+
+    #[test]
+    fn colours_do_not_move_columns() {
+        let table = Table::pairs([("state", Cell::painted("dead", Paint::Red)), ("id", Cell::from("7"))]);
+        assert_eq!(table.render(false), "state  dead\nid     7\n");
+        assert_eq!(table.render(true), "\x1b[2mstate\x1b[0m  \x1b[31mdead\x1b[0m\n\x1b[2mid\x1b[0m     7\n");
+    }
+
+    #[test]
+    fn long_text_is_cut_with_a_mark() {
+        assert_eq!((shorten("abcdef", 6).as_str(), shorten("abcdefg", 6).as_str()), ("abcdef", "abcde…"));
+    }
+}

@@ -1,0 +1,178 @@
+//! What programs read: the JSON of `--json`. Members are added, never renamed.
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use tenure_core::{Json, Timestamp};
+use tenure_store::enqueue::Enqueued;
+use tenure_store::record::{AttemptRecord, JobRecord, JobSummary, Migration, QueueRecord};
+
+/// One job of a list.
+#[derive(Serialize)]
+pub(crate) struct JobLine {
+    id: String,
+    tenant: String,
+    queue: String,
+    kind: String,
+    priority: u8,
+    state: &'static str,
+    attempt: u16,
+    max_attempts: u16,
+    run_at: String,
+    created_at: String,
+    finished_at: Option<String>,
+    locked_by: Option<String>,
+    error: Option<Box<RawValue>>,
+}
+
+/// One job in full.
+#[derive(Serialize)]
+pub(crate) struct JobDocument {
+    #[serde(flatten)]
+    line: JobLine,
+    payload: Option<Box<RawValue>>,
+    max_losses: u16,
+    backoff: String,
+    losses: u16,
+    trace: Option<String>,
+    lease: Option<i64>,
+    lease_expires_at: Option<String>,
+    heartbeat_at: Option<String>,
+    cancel_requested: bool,
+    attempts: Vec<AttemptLine>,
+}
+
+/// One ended attempt.
+#[derive(Serialize)]
+struct AttemptLine {
+    lease: i64,
+    attempt: u16,
+    how: &'static str,
+    worker: Option<String>,
+    started_at: Option<String>,
+    ended_at: String,
+    error: Option<Box<RawValue>>,
+    result: Option<Box<RawValue>>,
+    usage: Option<Box<RawValue>>,
+}
+
+/// The answer to one enqueue.
+#[derive(Serialize)]
+pub(crate) struct EnqueuedLine {
+    id: String,
+    answer: &'static str,
+    /// Null when the job found was pruned and only its key is left.
+    state: Option<&'static str>,
+}
+
+/// One queue.
+#[derive(Serialize)]
+pub(crate) struct QueueLine {
+    name: String,
+    paused: bool,
+    lease_ttl_ms: u64,
+    due: u64,
+    scheduled: u64,
+    running: u64,
+}
+
+/// One migration.
+#[derive(Serialize)]
+pub(crate) struct MigrationLine {
+    version: i32,
+    name: String,
+    applied: bool,
+}
+
+impl From<&JobSummary> for JobLine {
+    fn from(job: &JobSummary) -> Self {
+        Self {
+            id: job.id.to_string(),
+            tenant: job.tenant.to_string(),
+            queue: job.queue.to_string(),
+            kind: job.kind.to_string(),
+            priority: job.priority.get(),
+            state: job.state.as_str(),
+            attempt: job.attempt,
+            max_attempts: job.max_attempts,
+            run_at: job.run_at.to_string(),
+            created_at: job.created_at.to_string(),
+            finished_at: date(job.finished_at),
+            locked_by: job.locked_by.clone(),
+            error: raw(job.error.as_ref()),
+        }
+    }
+}
+
+impl From<&JobRecord> for JobDocument {
+    fn from(job: &JobRecord) -> Self {
+        Self {
+            line: JobLine::from(&job.summary),
+            payload: raw(Some(&job.payload)),
+            max_losses: job.rules.max_losses,
+            backoff: job.rules.backoff.to_string(),
+            losses: job.losses,
+            trace: job.trace.clone(),
+            lease: job.lease.map(|lease| lease.0),
+            lease_expires_at: date(job.lease_expires_at),
+            heartbeat_at: date(job.heartbeat_at),
+            cancel_requested: job.cancel_requested,
+            attempts: job.attempts.iter().map(AttemptLine::from).collect(),
+        }
+    }
+}
+
+impl From<&AttemptRecord> for AttemptLine {
+    fn from(attempt: &AttemptRecord) -> Self {
+        Self {
+            lease: attempt.lease.0,
+            attempt: attempt.attempt,
+            how: attempt.how.as_str(),
+            worker: attempt.worker.clone(),
+            started_at: date(attempt.started_at),
+            ended_at: attempt.ended_at.to_string(),
+            error: raw(attempt.error.as_ref()),
+            result: raw(attempt.result.as_ref()),
+            usage: raw(attempt.usage.as_ref()),
+        }
+    }
+}
+
+impl From<&Enqueued> for EnqueuedLine {
+    fn from(enqueued: &Enqueued) -> Self {
+        let (answer, state) = match enqueued {
+            Enqueued::Created(_) => ("created", Some("queued")),
+            Enqueued::Found { state, .. } => ("found", state.map(|state| state.as_str())),
+        };
+        Self { id: enqueued.job().to_string(), answer, state }
+    }
+}
+
+impl From<&QueueRecord> for QueueLine {
+    fn from(queue: &QueueRecord) -> Self {
+        Self {
+            name: queue.name.to_string(),
+            paused: queue.paused,
+            lease_ttl_ms: u64::try_from(queue.lease_ttl.as_millis()).unwrap_or(u64::MAX),
+            due: queue.due,
+            scheduled: queue.scheduled,
+            running: queue.running,
+        }
+    }
+}
+
+impl From<&Migration> for MigrationLine {
+    fn from(migration: &Migration) -> Self {
+        Self { version: migration.version, name: migration.name.clone(), applied: migration.applied }
+    }
+}
+
+fn date(at: Option<Timestamp>) -> Option<String> {
+    at.map(|at| at.to_string())
+}
+
+/// Stored JSON goes out as it is: a tree in between would round large numbers.
+fn raw(json: Option<&Json>) -> Option<Box<RawValue>> {
+    let json = json?;
+    // What the store holds was checked on its way in; something else is shown as text rather than hidden.
+    RawValue::from_string(json.as_str().to_owned()).or_else(|_| to_raw_value(json.as_str())).ok()
+}

@@ -1,0 +1,62 @@
+//! Help of every command: it is there, and it shows how.
+
+use crate::place::Place;
+
+const COMMANDS: &[&[&str]] = &[
+    &[],
+    &["demo"],
+    &["enqueue"],
+    &["jobs"],
+    &["jobs", "list"],
+    &["jobs", "show"],
+    &["jobs", "cancel"],
+    &["jobs", "requeue"],
+    &["queues"],
+    &["queues", "list"],
+    &["queues", "pause"],
+    &["queues", "resume"],
+    &["queues", "set"],
+    &["audit"],
+    &["audit", "verify"],
+    &["migrate"],
+    &["migrate", "up"],
+    &["migrate", "status"],
+    &["migrate", "dry-run"],
+    &["settings"],
+];
+
+#[test]
+fn every_help_shows_examples() {
+    let place = Place::new();
+    for command in COMMANDS {
+        let ran = place.run(&[command, &["--help"][..]].concat());
+        assert_eq!(ran.code, 0, "{command:?}");
+        assert!(ran.out.contains("Examples:\n  tenure "), "{command:?}: {}", ran.out);
+        assert!(ran.out.lines().all(|line| line.chars().count() <= 120), "{command:?} is too wide: {}", ran.out);
+    }
+}
+
+#[test]
+fn the_first_help_tells_exit_codes_and_precedence() {
+    let ran = Place::new().run(&["--help"]);
+    for part in ["Exit codes:", "flag > environment > tenure.toml > default", "DATABASE_URL"] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+}
+
+#[test]
+fn every_command_is_in_the_list_above() {
+    let ran = Place::new().run(&["--help"]);
+    let listed = ran.out.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for line in listed {
+        let name = line.split_whitespace().next().unwrap();
+        assert!(COMMANDS.contains(&[name].as_slice()), "{name} has no help test");
+    }
+}
+
+#[test]
+fn no_arguments_is_a_usage_error_with_the_help() {
+    let ran = Place::new().run(&[]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("Commands:"), "{}", ran.err);
+}

@@ -1,0 +1,22 @@
+//! List, pause, resume, set.
+
+use serde_json::json;
+
+use crate::place::Place;
+
+#[test]
+fn queues_are_counted_paused_resumed_and_set() {
+    let place = Place::new();
+    assert_eq!(place.json(&["queues", "list"]), json!([]));
+    place.enqueue(&["a", "--queue=mail"]);
+    place.enqueue(&["a", "--queue=mail", "--delay=1h"]);
+    place.json(&["queues", "pause", "mail", "--reason=outage"]);
+    place.json(&["queues", "set", "mail", "--lease-ttl=5m"]);
+    let queue =
+        json!({ "name": "mail", "paused": true, "lease_ttl_ms": 300_000, "due": 1, "scheduled": 1, "running": 0 });
+    assert_eq!(place.json(&["queues", "list"]), json!([queue]));
+    let table = place.run(&["queues", "list"]).out;
+    assert!(table.contains("mail") && table.contains("paused") && table.contains("5m"), "{table}");
+    assert_eq!(place.json(&["queues", "resume", "mail"]), json!({ "queue": "mail", "paused": false }));
+    assert_eq!(place.json(&["queues", "list"])[0]["paused"], false);
+}

@@ -1,0 +1,216 @@
+//! What the record says, and how it is sealed.
+
+use async_trait::async_trait;
+use tenure_core::How;
+use tenure_core::journal::{JournalEvent, JournalRow};
+use tenure_core::name::QueueName;
+use tenure_core::seal::{GENESIS, Seal};
+use tenure_store::audit::{self, Finding};
+use tenure_store::journal::JournalPage;
+use tenure_store::operate::{CancelJob, OpenJob, PauseQueue, RequeueJob, Word};
+use tenure_store::record::Sight;
+use tenure_store::{JournalStore, Store, StoreError};
+
+use super::situation::{ROUNDS, both, story};
+use crate::fixture::{Fixture, cancel, success};
+
+/// Every way an attempt can end is written down under its lease.
+pub async fn every_ending_leaves_its_journal_row(t: Fixture) {
+    let script = "
+        enqueue  J1  J2  J3  J4  J5  J6  J7  backoff=none
+        claim    W1  J1 J2 J3 J4 J5 J6 J7  lease=L1
+        complete W1  J1  lease=L1
+        fail     W1  J2  lease=L1  -> retry
+        fail     W1  J3  lease=L1  class=permanent  -> failed
+        fail     W1  J4  lease=L1  class=dead  -> dead
+        snooze   W1  J5  lease=L1
+        release  W1  J6  lease=L1
+        acknowledge W1  J7  lease=L1
+        journal  J1  claimed:L1  succeeded:L1
+        journal  J2  claimed:L1  retry:L1
+        journal  J3  claimed:L1  failed:L1
+        journal  J4  claimed:L1  dead:L1
+        journal  J5  claimed:L1  snoozed:L1
+        journal  J6  claimed:L1  released:L1
+        journal  J7  claimed:L1  canceled:L1
+    ";
+    story(&t, &[script]).await;
+}
+
+/// A worker's rows name the worker that wrote them, the lease, and when.
+pub async fn a_workers_rows_name_worker_lease_and_time(t: Fixture) {
+    let (one, two) = (t.worker("one").await, t.worker("two").await);
+    let job = t.enqueue().await;
+    let (lease, _) = t.claim_one(one).await;
+    let claimed_at = t.clock.now();
+    t.advance(std::time::Duration::from_secs(61));
+    t.store.reclaim_jobs(Some(two), 10).await.expect("reclaim");
+    let (next, _) = t.claim_one(two).await;
+    t.end(two, next, job, success()).await;
+    let rows = t.journal().await;
+    let said: Vec<_> = rows.iter().map(|row| (row.event, row.worker, row.lease, row.at)).collect();
+    let now = t.clock.now();
+    let expected = [
+        (JournalEvent::Claimed, Some(one), Some(lease), claimed_at),
+        (JournalEvent::Ended(How::Lost), Some(two), Some(lease), now),
+        (JournalEvent::Claimed, Some(two), Some(next), now),
+        (JournalEvent::Ended(How::Succeeded), Some(two), Some(next), now),
+    ];
+    assert_eq!(said, expected);
+    assert!(rows.iter().all(|row| row.jobs == [job]), "{rows:?}");
+    assert!(rows.windows(2).all(|pair| pair[0].id < pair[1].id), "{rows:?}");
+}
+
+/// An operator's rows say who and why.
+pub async fn an_operators_rows_say_who_and_why(t: Fixture) {
+    let word = |reason: &str| Word { actor: Some("ops".into()), reason: Some(reason.into()) };
+    let (job, queue, sight) = (t.enqueue().await, QueueName::default(), Sight::All);
+    let waiting = tenure_core::NewJob { due: tenure_core::new_job::Due::WhenOpened, ..t.new_job() };
+    let other = waiting.id;
+    let store = &t.store;
+    store.enqueue_jobs(vec![waiting]).await.expect("enqueue");
+    let pause = |paused, reason| PauseQueue { queue: queue.clone(), paused, word: word(reason) };
+    store.pause_queue(pause(true, "p")).await.expect("pause");
+    store.pause_queue(pause(false, "q")).await.expect("resume");
+    let cancel = |force, reason| CancelJob { sight: Sight::All, job, force, word: word(reason) };
+    store.cancel_job(cancel(false, "c")).await.expect("cancel");
+    store.requeue_job(RequeueJob { sight: sight.clone(), job, word: word("r") }).await.expect("requeue");
+    store.open_job(OpenJob { sight, job: other, word: word("o") }).await.expect("open");
+    let worker = t.worker("one").await;
+    t.claim(worker, 1).await.expect("a job is due");
+    store.cancel_job(cancel(false, "asked")).await.expect("cancel");
+    store.cancel_job(cancel(true, "forced")).await.expect("cancel");
+    let rows = t.journal().await;
+    let said = rows.iter().filter(|row| row.event != JournalEvent::Claimed);
+    let said: Vec<_> = said.map(|row| (row.event, row.reason.as_deref().unwrap_or(""), row.jobs.clone())).collect();
+    let expected = [
+        (JournalEvent::QueuePaused, "p", vec![]),
+        (JournalEvent::QueueResumed, "q", vec![]),
+        (JournalEvent::Ended(How::Canceled), "c", vec![job]),
+        (JournalEvent::Requeued, "r", vec![job]),
+        (JournalEvent::Opened, "o", vec![other]),
+        (JournalEvent::CancelRequested, "asked", vec![job]),
+        (JournalEvent::Ended(How::Canceled), "forced", vec![job]),
+    ];
+    assert_eq!(said, expected);
+    let operator = rows.iter().filter(|row| row.event != JournalEvent::Claimed);
+    assert!(operator.clone().all(|row| row.actor.as_deref() == Some("ops")), "{rows:?}");
+}
+
+/// What was refused left no trace, and the chain has no hole where it was.
+pub async fn a_refused_verb_leaves_no_row(t: Fixture) {
+    let script = "
+        enqueue  J1  idempotency=i  payload=1
+        claim    W1  J1  lease=L1
+        enqueue  J2  idempotency=i  payload=2  -> conflict
+        requeue  J1  -> conflict
+        open     J1  -> conflict
+        complete W2  J1  lease=L1  -> lease_lost
+        complete W1  J1  lease=unknown  -> lease_lost
+        cancel   J9  -> not_found
+        seal     -> sealed
+        cancel   J1  sight=zoo  -> not_found
+        seal     -> nothing
+        complete W1  J1  lease=L1
+        seal     -> sealed
+        journal  J1  claimed:L1  succeeded:L1
+        journal  J9
+    ";
+    story(&t, &[script]).await;
+    assert_eq!(t.journal().await.len(), 2);
+}
+
+/// Each row falls into one seal, and the seals follow each other.
+pub async fn every_row_falls_into_one_seal(t: Fixture) {
+    let worker = t.worker("one").await;
+    let mut sealed = 0;
+    for round in 1..=3 {
+        for _ in 0..round {
+            t.enqueue().await;
+            t.claim_one(worker).await;
+        }
+        let seal = t.store.seal_journal().await.expect("seal").expect("there are rows");
+        assert_eq!((seal.no, seal.rows), (round, round));
+        sealed += seal.rows;
+    }
+    assert_eq!(t.store.seal_journal().await.expect("seal"), None);
+    let seals = t.store.list_seals(0, 100).await.expect("list");
+    assert_eq!(seals.iter().map(|seal| seal.no).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(seals[0].prev, GENESIS);
+    assert_eq!((seals[1].prev, seals[2].prev), (seals[0].hash, seals[1].hash));
+    assert_eq!(t.store.list_seals(1, 1).await.expect("list"), [seals[1].clone()]);
+    let page = |after| JournalPage { seal: Some(3), after, limit: 2 };
+    let first = t.store.read_journal(page(0)).await.expect("read");
+    let rest = t.store.read_journal(page(first[1].id)).await.expect("read");
+    assert_eq!((first.len(), rest.len()), (2, 1));
+    assert_eq!(t.journal().await.len() as i64, sealed);
+}
+
+/// Concurrent twin: two sealers do not fork the chain, and no row is sealed twice.
+pub async fn concurrent_seals_do_not_fork_the_chain(t: Fixture) {
+    let worker = t.worker("one").await;
+    for _ in 0..ROUNDS {
+        t.enqueue().await;
+        t.claim_one(worker).await;
+        let (first, second) = (t.store.clone(), t.store.clone());
+        let (a, b) = both(async move { first.seal_journal().await }, async move { second.seal_journal().await }).await;
+        // Who comes second may find nothing, or be sent away to try again.
+        let sealed = [a, b].into_iter().filter_map(|seal| seal.ok().flatten()).count();
+        assert_eq!(sealed, 1);
+    }
+    let report = audit::verify(journal(&*t.store), None, |_| {}).await.expect("verify");
+    assert_eq!((report.seals, report.rows, report.findings), (ROUNDS as i64, ROUNDS as i64, vec![]));
+}
+
+/// An anchor kept elsewhere stays true while the chain grows, and tells when its end was cut off.
+pub async fn an_anchor_tells_when_the_chain_was_cut(t: Fixture) {
+    let job = t.enqueue().await;
+    t.store.cancel_job(cancel(job, false)).await.expect("cancel");
+    t.store.seal_journal().await.expect("seal");
+    let early = audit::verify(journal(&*t.store), None, |_| {}).await.expect("verify").head.expect("a head");
+    let worker = t.worker("one").await;
+    t.enqueue().await;
+    t.claim_one(worker).await;
+    t.store.seal_journal().await.expect("seal");
+    let whole = audit::verify(journal(&*t.store), Some(&early), |_| {}).await.expect("verify");
+    assert_eq!((whole.findings, whole.seals, whole.rows, whole.tail), (vec![], 2, 2, 0));
+    let late = whole.head.expect("a head");
+    let cut = Cut { store: &t, seals: 1 };
+    assert_eq!(audit::verify(&cut, Some(&early), |_| {}).await.expect("verify").findings, []);
+    let report = audit::verify(&cut, Some(&late), |_| {}).await.expect("verify");
+    assert!(matches!(report.findings[..], [Finding::AnchorMissed { no: 2, .. }]), "{report:?}");
+}
+
+/// The tail is counted until it is sealed.
+pub async fn rows_not_sealed_yet_are_the_tail(t: Fixture) {
+    let job = t.enqueue().await;
+    t.store.cancel_job(cancel(job, false)).await.expect("cancel");
+    let report = audit::verify(journal(&*t.store), None, |_| {}).await.expect("verify");
+    assert_eq!((report.seals, report.rows, report.tail, report.findings), (0, 0, 1, vec![]));
+}
+
+fn journal(store: &dyn Store) -> &dyn JournalStore {
+    store
+}
+
+/// A store whose last seals and their rows somebody removed.
+struct Cut<'a> {
+    store: &'a Fixture,
+    seals: i64,
+}
+
+#[async_trait]
+impl JournalStore for Cut<'_> {
+    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
+        Ok(None)
+    }
+
+    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError> {
+        let seals = self.store.store.list_seals(after, limit).await?;
+        Ok(seals.into_iter().filter(|seal| seal.no <= self.seals).collect())
+    }
+
+    async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
+        self.store.store.read_journal(page).await
+    }
+}

@@ -1,0 +1,62 @@
+//! The cells of the [matrix](crate::matrix), one function each, and what scripts alone cannot say.
+//!
+//! A worker's stale report is always sent while its successor runs: sent later it would be refused for another reason
+//! and prove nothing.
+
+mod situation;
+
+mod enqueue;
+
+mod claim;
+mod renew;
+
+mod acknowledge;
+mod complete;
+mod fail;
+mod release;
+mod snooze;
+
+mod cancel;
+mod force_cancel;
+mod open;
+mod requeue;
+
+mod drop_leases;
+mod reclaim;
+mod release_unknown;
+
+mod prune;
+mod show;
+
+mod admin;
+mod journal;
+
+mod against_model;
+
+pub use self::enqueue::*;
+
+pub use self::claim::*;
+pub use self::renew::*;
+
+pub use self::acknowledge::*;
+pub use self::complete::*;
+pub use self::fail::*;
+pub use self::release::*;
+pub use self::snooze::*;
+
+pub use self::cancel::*;
+pub use self::force_cancel::*;
+pub use self::open::*;
+pub use self::requeue::*;
+
+pub use self::drop_leases::*;
+pub use self::reclaim::*;
+pub use self::release_unknown::*;
+
+pub use self::prune::*;
+pub use self::show::*;
+
+pub use self::admin::*;
+pub use self::journal::*;
+
+pub use self::against_model::*;

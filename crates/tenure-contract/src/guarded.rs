@@ -1,0 +1,154 @@
+//! A server process that cannot outlive us, in a directory that goes with it.
+//!
+//! ```text
+//!   we ──stdin pipe──► sh (own process group) ──► server
+//! ```
+//!
+//! A shell starts the server and reads from a pipe whose other end only we hold. When we are done, or crash, or are
+//! killed, the pipe closes, and the shell stops the server and removes the directory. Its own process group keeps a
+//! test runner that kills a whole group from killing the guard as well.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to be ready.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long it may take to stop before we no longer wait for it.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+const GUARD: &str = r#"
+dir=$1; signal=$2; shift 2
+"$@" & pid=$!
+read _
+kill -s "$signal" $pid
+wait $pid
+rm -r -f "$dir"
+"#;
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    guard: Child,
+}
+
+impl Guarded {
+    /// Starts `command` in the directory and waits until `is_ready`. Its output goes to `log` there.
+    pub(crate) fn start(
+        home: &Home,
+        signal: &str,
+        command: &[&str],
+        mut is_ready: impl FnMut() -> bool,
+    ) -> io::Result<Self> {
+        let log_path = home.path("log");
+        let log = File::create(&log_path)?;
+        let mut sh = Command::new("sh");
+        sh.args(["-c", GUARD, "guard"]).arg(&home.dir).arg(signal).args(command);
+        sh.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log).process_group(0);
+        let mut started = Self { guard: home.as_user(&mut sh).spawn()? };
+        let since = Instant::now();
+        while !is_ready() {
+            let log = fs::read_to_string(&log_path).unwrap_or_default();
+            let ended = started.guard.try_wait()?.is_some();
+            if ended || log.contains("FATAL") || since.elapsed() > START_TIMEOUT {
+                let name = command.first().copied().unwrap_or_default();
+                return Err(io::Error::other(format!("{name} did not start:\n{log}")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(started)
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let since = Instant::now();
+        while matches!(self.guard.try_wait(), Ok(None)) && since.elapsed() < STOP_TIMEOUT {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// A temporary directory, and the user who owns it: servers refuse to run as root.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub(crate) dir: PathBuf,
+    user: Option<(u32, u32)>,
+}
+
+impl Home {
+    /// Makes a new one. The path is short: a Unix socket's is at most 107 bytes.
+    pub(crate) fn new(what: &str) -> io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tenure-{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
+        let dir = std::env::temp_dir().join(name);
+        fs::create_dir(&dir)?;
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o755))?;
+        let user = if fs::metadata(&dir)?.uid() == 0 { Some(unprivileged()?) } else { None };
+        if let Some((uid, gid)) = user {
+            chown(&dir, Some(uid), Some(gid))?;
+        }
+        Ok(Self { dir, user })
+    }
+
+    /// A path inside, as text.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.dir.join(name).display().to_string()
+    }
+
+    /// Makes a command run as the owner.
+    pub(crate) fn as_user<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.current_dir(&self.dir);
+        match self.user {
+            Some((uid, gid)) => command.uid(uid).gid(gid),
+            None => command,
+        }
+    }
+
+    /// Runs a command as the owner to its end; its output is part of the error.
+    pub(crate) fn run(&self, command: &mut Command) -> io::Result<()> {
+        let output = self.as_user(command).stdin(Stdio::null()).output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = [output.stdout, output.stderr].concat();
+        Err(io::Error::other(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&text))))
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // The guard has removed it, unless the server was never started.
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Finds a program in directories, then in `PATH`.
+pub(crate) fn find_program(name: &str, first: &[PathBuf]) -> io::Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = first.iter().cloned().chain(std::env::split_paths(&path)).chain([PathBuf::from("/usr/sbin")]);
+    let found = dirs.map(|dir| dir.join(name)).find(|file| Path::is_file(file));
+    found.ok_or_else(|| io::Error::other(format!("{name} is not installed (looked in {first:?} and PATH)")))
+}
+
+/// A port nobody listens on right now.
+pub(crate) fn free_port() -> io::Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// User and group of `postgres`, else of `nobody`.
+fn unprivileged() -> io::Result<(u32, u32)> {
+    let users = fs::read_to_string("/etc/passwd")?;
+    let ids = |name: &str| {
+        let line = users.lines().find(|line| line.split(':').next() == Some(name))?;
+        let mut fields = line.split(':').skip(2);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    };
+    ids("postgres").or_else(|| ids("nobody")).ok_or_else(|| io::Error::other("no user to run a server as"))
+}

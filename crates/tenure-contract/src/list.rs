@@ -1,0 +1,326 @@
+//! The one list of cases and scenarios, and the macro that makes a test of each.
+
+use crate::harness::CaseFn;
+
+/// Makes one named test for each case and each scenario. The argument opens a fresh, migrated store on a clock:
+/// `async fn open(clock: ManualClock) -> Fixture`.
+#[macro_export]
+macro_rules! store_contract {
+    ($open:expr) => {
+        $crate::each_case! { contract_tests ($open) }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! contract_tests {
+    (($open:expr) cases { $($case:ident,)* } scenarios { $($story:ident,)* }) => {
+        $(#[test]
+        fn $case() {
+            $crate::harness::test(stringify!($case), $open);
+        })*
+        $(#[test]
+        fn $story() {
+            $crate::harness::test(stringify!($story), $open);
+        })*
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! contract_table {
+    (() cases { $($case:ident,)* } scenarios { $($story:ident,)* }) => {
+        /// Every case and scenario by name, to be run one by one with [`crate::run_case`].
+        pub const CASES: &[(&str, CaseFn)] = &[
+            $((stringify!($case), |t| Box::pin($crate::cases::$case(t))),)*
+            $((stringify!($story), |t| Box::pin($crate::scenarios::run(stringify!($story), t))),)*
+        ];
+    };
+}
+
+/// Hands every name to a macro of this crate. A new case is a function in [`crate::cases`] and a line here.
+#[doc(hidden)]
+#[macro_export]
+#[rustfmt::skip] // one name a line
+macro_rules! each_case {
+    ($then:ident $open:tt) => { $crate::$then! { $open
+        cases {
+            // enqueue
+            a_new_job_is_stored_with_everything_it_said,
+            a_key_is_held_by_a_job_whose_lease_expired,
+            a_canceled_job_lets_its_key_go_but_not_its_id,
+            an_id_off_the_clock_is_refused_with_its_whole_batch,
+            a_tenant_does_not_meet_the_keys_of_another,
+            of_two_enqueues_of_one_key_one_creates,
+            an_enqueue_sent_twice_at_once_is_one_job,
+            bulk_enqueues_in_opposite_order_both_end,
+            // claim
+            a_claim_hands_out_a_due_job_with_all_it_needs,
+            a_stale_worker_does_not_get_the_job_its_successor_runs,
+            an_expired_lease_is_not_claimed_before_it_is_reclaimed,
+            a_canceled_job_is_not_handed_out,
+            a_claim_of_an_unknown_queue_gets_nothing,
+            a_claim_sent_twice_gets_other_jobs,
+            a_clock_that_goes_back_hides_no_job,
+            concurrent_claims_share_no_job,
+            // renew
+            a_renewal_pushes_the_deadline_out,
+            a_stale_worker_cannot_renew_while_its_successor_runs,
+            an_expired_lease_can_be_renewed_until_it_is_reclaimed,
+            every_renewal_tells_of_a_requested_cancel,
+            an_unknown_lease_is_not_renewed,
+            a_renewal_sent_twice_is_renewed_twice,
+            a_worker_cannot_renew_the_lease_of_another,
+            a_renewal_and_a_reclaim_cannot_both_win,
+            concurrent_renewals_leave_a_good_lease,
+            // acknowledge
+            a_holder_cancels_its_own_job,
+            a_stale_worker_cannot_acknowledge_while_its_successor_runs,
+            an_expired_lease_may_still_acknowledge,
+            an_acknowledgement_after_a_forced_cancel_was_done_before,
+            an_acknowledgement_of_a_job_the_lease_does_not_list_is_lost,
+            an_acknowledgement_sent_twice_is_written_once,
+            a_worker_cannot_acknowledge_under_the_lease_of_another,
+            of_two_acknowledgements_one_is_written,
+            // complete
+            a_holder_completes_its_job,
+            a_stale_worker_cannot_complete_while_its_successor_runs,
+            an_expired_lease_may_still_complete,
+            a_completion_after_a_forced_cancel_is_lost,
+            a_completion_of_a_job_the_lease_does_not_list_is_lost,
+            a_completion_sent_twice_is_answered_as_done_before,
+            a_worker_cannot_complete_under_the_lease_of_another,
+            of_two_completions_one_is_written,
+            a_completion_and_a_failure_cannot_both_win,
+            a_completion_and_a_reclaim_cannot_both_win,
+            // fail
+            a_holder_fails_its_job,
+            a_stale_worker_cannot_fail_while_its_successor_runs,
+            an_expired_lease_may_still_fail,
+            a_failure_after_a_forced_cancel_changes_nothing,
+            a_failure_of_a_job_the_lease_does_not_list_is_lost,
+            a_failure_sent_twice_is_charged_once,
+            a_worker_cannot_fail_under_the_lease_of_another,
+            of_two_failures_one_is_written,
+            // release
+            a_holder_releases_its_job,
+            a_stale_worker_cannot_release_while_its_successor_runs,
+            an_expired_lease_may_still_release,
+            a_release_after_a_forced_cancel_changes_nothing,
+            a_release_of_a_job_the_lease_does_not_list_is_lost,
+            a_release_sent_twice_is_put_back_once,
+            a_worker_cannot_release_under_the_lease_of_another,
+            of_two_releases_one_is_written,
+            // snooze
+            a_holder_snoozes_its_job,
+            a_stale_worker_cannot_snooze_while_its_successor_runs,
+            an_expired_lease_may_still_snooze,
+            a_snooze_after_a_forced_cancel_changes_nothing,
+            a_snooze_of_a_job_the_lease_does_not_list_is_lost,
+            a_snooze_sent_twice_is_put_back_once,
+            a_worker_cannot_snooze_under_the_lease_of_another,
+            of_two_snoozes_one_is_written,
+            // cancel
+            a_cancel_request_is_the_successors_to_meet,
+            a_job_under_an_expired_lease_is_canceled_by_request,
+            a_canceled_job_was_canceled_before,
+            an_unknown_job_cannot_be_canceled,
+            a_cancel_sent_twice_is_written_once,
+            a_job_of_another_tenant_cannot_be_canceled,
+            of_two_cancels_one_ends_the_job,
+            a_cancel_that_passes_a_retry_still_ends_the_job,
+            a_cancel_that_meets_a_claim_is_never_forgotten,
+            // force_cancel
+            a_forced_cancel_fences_the_successor,
+            a_forced_cancel_leaves_an_expired_lease_nothing_to_return,
+            a_canceled_job_cannot_be_fenced_again,
+            an_unknown_job_cannot_be_fenced,
+            a_forced_cancel_sent_twice_is_written_once,
+            a_job_of_another_tenant_cannot_be_fenced,
+            a_forced_cancel_and_a_completion_cannot_both_win,
+            // open
+            an_opened_job_is_due_now,
+            a_canceled_waiting_job_cannot_be_opened,
+            an_unknown_job_cannot_be_opened,
+            an_opening_sent_twice_is_written_once,
+            a_job_of_another_tenant_cannot_be_opened,
+            of_two_openings_one_wins,
+            an_opening_that_meets_a_cancel_does_not_revive_the_job,
+            // requeue
+            a_dead_job_is_requeued_with_its_attempts_reset,
+            a_requeue_does_not_revive_the_old_lease,
+            a_requeued_job_is_not_lost_with_its_old_lease,
+            a_job_under_an_expired_lease_cannot_be_requeued,
+            a_canceled_job_is_requeued,
+            an_unknown_job_cannot_be_requeued,
+            a_requeue_sent_twice_is_written_once,
+            a_job_of_another_tenant_cannot_be_requeued,
+            of_two_requeues_one_wins,
+            a_requeue_and_a_takeover_of_its_key_cannot_both_win,
+            // drop_leases
+            an_emptied_lease_is_dropped,
+            a_stale_worker_cannot_drop_the_lease_of_its_successor,
+            a_lease_that_still_holds_a_job_is_not_dropped,
+            a_lease_emptied_by_a_forced_cancel_is_dropped,
+            an_unknown_lease_is_gone,
+            a_drop_sent_twice_answers_twice,
+            a_worker_cannot_drop_the_lease_of_another,
+            a_drop_that_meets_the_last_report_loses_nothing,
+            // reclaim
+            a_reclaim_does_not_touch_the_successor,
+            an_expired_lease_is_taken_back_and_its_holder_named,
+            a_reclaim_sent_twice_takes_back_once,
+            a_reclaim_serves_every_worker_queue_and_tenant,
+            concurrent_reclaims_take_back_each_job_once,
+            // release_unknown
+            a_stale_worker_gives_back_nothing_of_its_successor,
+            an_expired_unknown_claim_is_given_back_and_not_lost,
+            an_unknown_claim_with_a_requested_cancel_is_not_put_back,
+            a_worker_that_knows_all_its_leases_gives_back_nothing,
+            an_unknown_claim_is_given_back_once,
+            a_worker_gives_back_nothing_of_another,
+            an_unknown_claim_gives_back_what_has_not_ended,
+            concurrent_releases_give_back_each_job_once,
+            // prune
+            a_job_that_its_successor_runs_is_not_pruned,
+            a_job_under_an_expired_lease_is_not_pruned,
+            a_canceled_job_is_pruned_when_it_is_old,
+            a_prune_sent_twice_counts_once,
+            concurrent_prunes_delete_each_job_once,
+            a_requeue_and_a_prune_cannot_both_win,
+            // show
+            a_new_job_is_shown_as_queued,
+            a_shown_job_names_the_successor,
+            a_job_under_an_expired_lease_is_shown_as_running,
+            a_canceled_job_is_shown_with_its_end,
+            an_unknown_job_cannot_be_shown,
+            a_job_shown_twice_is_the_same,
+            a_job_of_another_tenant_cannot_be_shown,
+            a_job_shown_while_it_moves_is_never_between_states,
+            // admin
+            a_migrated_store_has_nothing_left_to_migrate,
+            every_start_of_a_worker_gets_its_own_number,
+            a_report_out_of_bounds_is_refused_whole,
+            settings_and_words_out_of_bounds_are_refused,
+            a_batch_of_256_is_one_lease_and_one_report,
+            an_idle_worker_is_woken_by_an_enqueue,
+            // journal
+            every_ending_leaves_its_journal_row,
+            a_workers_rows_name_worker_lease_and_time,
+            an_operators_rows_say_who_and_why,
+            a_refused_verb_leaves_no_row,
+            every_row_falls_into_one_seal,
+            concurrent_seals_do_not_fork_the_chain,
+            an_anchor_tells_when_the_chain_was_cut,
+            rows_not_sealed_yet_are_the_tail,
+            // against_model
+            random_stories_go_as_in_the_model,
+        }
+        scenarios {
+            // lifecycle
+            a_job_is_enqueued_claimed_and_completed,
+            a_waiting_job_is_opened_and_then_claimed,
+            an_opened_job_stands_behind_those_that_are_due_longer,
+            a_transient_error_is_tried_again,
+            a_permanent_error_ends_in_failed,
+            a_permanent_error_on_the_last_attempt_is_failed_not_dead,
+            a_transient_error_on_the_last_attempt_is_dead,
+            an_error_can_be_dead_at_once,
+            a_retry_without_attempts_left_is_stored_as_dead,
+            a_snooze_is_not_charged,
+            a_release_is_not_charged_and_due_at_once,
+            a_snooze_after_a_retry_keeps_what_was_charged,
+            the_handlers_own_delay_wins_over_the_policy,
+            every_refused_step_is_a_conflict,
+            all_four_endings_but_success_can_be_requeued,
+            // leases
+            a_lease_is_taken_over_after_expiry,
+            a_stale_worker_changes_nothing_whatever_it_says,
+            the_fence_grows_though_the_attempt_goes_back,
+            the_fence_grows_over_a_requeue,
+            a_fence_is_never_given_out_again,
+            an_expired_lease_is_its_holders_until_reclaimed,
+            a_renewed_lease_lasts_another_ttl,
+            a_good_lease_is_not_taken_back,
+            a_change_of_the_lease_time_holds_from_the_next_renewal,
+            the_first_loss_is_due_at_once_and_later_ones_wait,
+            losses_are_bounded_and_then_the_job_is_dead,
+            losses_do_not_use_up_attempts_and_failures_no_losses,
+            a_lost_batch_returns_what_has_not_ended,
+            a_reclaim_takes_no_more_leases_than_asked,
+            a_batch_ends_one_by_one_and_the_lease_goes_last,
+            an_answer_survives_the_lease,
+            a_claim_whose_reply_was_lost_is_given_back_uncharged,
+            a_number_that_was_never_given_out_holds_nothing,
+            a_report_of_many_is_answered_one_by_one_in_order,
+            // order
+            the_more_urgent_job_goes_first,
+            among_equals_the_one_due_earlier_goes_first,
+            among_jobs_due_together_the_older_goes_first,
+            a_more_urgent_job_goes_before_one_due_longer,
+            a_job_is_not_claimed_before_its_time,
+            a_time_in_the_past_is_now,
+            a_job_put_back_at_the_same_moment_is_found,
+            a_claim_takes_no_more_than_it_asked_for,
+            a_claim_takes_from_its_own_queue_only,
+            a_paused_queue_hands_out_nothing,
+            a_queue_can_be_paused_before_its_first_job,
+            queues_tell_what_is_in_them,
+            // retry
+            coins_wait_1_2_4_to_1440_minutes,
+            the_coins_preset_gives_up_after_five,
+            links_wait_five_minutes_once,
+            pages_are_tried_again_at_once,
+            tasks_are_never_retried_but_lost_ones_are,
+            passports_wait_2_4_8_16_seconds_and_then_die,
+            a_requeued_job_starts_its_delays_again,
+            a_delay_of_a_year_is_kept_exactly,
+            // cancel
+            a_queued_job_is_canceled_at_once,
+            waiting_scheduled_and_retryable_jobs_are_canceled_at_once,
+            a_running_job_is_canceled_when_its_holder_acknowledges,
+            a_requested_cancel_ends_with_the_lease,
+            a_requested_cancel_wins_over_a_retry,
+            a_requested_cancel_wins_over_snooze_and_release,
+            a_requested_cancel_loses_against_an_end,
+            a_forced_cancel_fences_the_holder_at_once,
+            a_forced_cancel_after_a_request_ends_it,
+            a_forced_cancel_of_a_queued_job_is_a_cancel,
+            a_requeue_forgets_the_cancel_request,
+            a_requeued_job_can_be_canceled_again,
+            a_requeue_resets_attempts_and_losses_but_not_the_fence,
+            // unique
+            an_enqueue_sent_twice_is_one_job,
+            a_key_is_held_while_its_job_is_active,
+            a_waiting_job_holds_its_key,
+            a_key_is_kept_after_success_unless_failed,
+            a_key_is_kept_forever_in_any_state,
+            a_key_is_held_for_its_window,
+            a_window_is_over_though_its_job_still_runs,
+            the_holders_policy_decides_not_the_newcomers,
+            keys_of_other_kinds_scopes_and_tenants_never_meet,
+            a_requeue_is_refused_when_another_job_took_its_key,
+            a_requeue_keeps_the_key_it_still_has,
+            a_bulk_with_one_key_twice_stores_one_job,
+            an_idempotency_key_answers_with_the_same_job,
+            an_idempotency_key_with_another_body_is_refused,
+            a_pruned_job_leaves_the_key_it_had_a_right_to,
+            a_pruned_job_leaves_no_key_it_had_let_go,
+            // prune
+            only_old_endings_are_pruned,
+            dead_letters_stay_unless_asked_for,
+            a_prune_takes_a_bounded_batch_oldest_first,
+            a_job_is_not_pruned_while_a_lease_it_ran_under_exists,
+            a_report_about_a_pruned_job_is_not_accepted_anew,
+            a_requeued_job_is_not_pruned,
+            an_operator_finds_nothing_after_a_prune,
+            // sight
+            a_tenant_sees_and_touches_its_own_jobs_only,
+            a_worker_serves_every_tenant,
+            lists_filter_and_page_newest_first,
+            stuck_jobs_are_those_not_renewed_for_long,
+        }
+    } };
+}
+
+each_case! { contract_table () }

@@ -1,0 +1,158 @@
+//! Queues, workers, pruning, the check of the invariants, wake-ups.
+
+use async_trait::async_trait;
+use tenure_core::journal::JournalEvent;
+use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::{JobId, State, Timestamp, WorkerId};
+use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue, Word};
+use tenure_store::record::{Migration, QueueRecord, Violation};
+use tenure_store::{AdminStore, StoreError, WakeStore};
+
+use super::ModelStore;
+use super::mutant::Mutant;
+use super::tables::{Row, Tables};
+
+#[async_trait]
+impl AdminStore for ModelStore {
+    async fn migrate(&self) -> Result<Vec<Migration>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn list_migrations(&self) -> Result<Vec<Migration>, StoreError> {
+        Ok(vec![Migration { version: 1, name: "model".into(), applied: true }])
+    }
+
+    async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
+        self.transact(|tables, _| {
+            tables.workers.push(name.clone());
+            i32::try_from(tables.workers.len()).map(WorkerId).map_err(|_| StoreError::Corrupt("too many".into()))
+        })
+    }
+
+    async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
+        self.look(|tables, now| {
+            let count = |name: &QueueName, is: &dyn Fn(&Row) -> bool| {
+                tables.jobs.values().filter(|row| row.asked.queue == *name && is(row)).count() as u64
+            };
+            let record = |(name, queue): (&QueueName, &super::tables::Queue)| QueueRecord {
+                name: name.clone(),
+                paused: queue.paused,
+                lease_ttl: queue.lease_ttl,
+                due: tables.due(name, now).len() as u64,
+                scheduled: count(name, &|row| is_scheduled(row, now)),
+                running: count(name, &|row| row.job.state == State::Running),
+            };
+            Ok(tables.queues.iter().map(record).collect())
+        })
+    }
+
+    async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError> {
+        request.check()?;
+        self.transact(|tables, _| {
+            tables.queues.entry(request.queue).or_default().lease_ttl = request.lease_ttl;
+            Ok(())
+        })
+    }
+
+    async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError> {
+        request.word.check()?;
+        self.transact(|tables, now| {
+            tables.queues.entry(request.queue).or_default().paused = request.paused;
+            let event = if request.paused { JournalEvent::QueuePaused } else { JournalEvent::QueueResumed };
+            tables.write(now, None, event, None, Vec::new(), &request.word);
+            Ok(())
+        })?;
+        self.work.notify_one();
+        Ok(())
+    }
+
+    async fn prune_jobs(&self, request: PruneJobs) -> Result<u64, StoreError> {
+        request.check()?;
+        self.transact(|tables, now| {
+            let ended_by = now.minus(request.older_than);
+            let mut old: Vec<(Timestamp, JobId)> = tables
+                .jobs
+                .values()
+                .filter(|row| request.dead_too || row.job.state != State::Dead)
+                .filter(|row| self.has(Mutant::PrunedUnderLease) || !is_named_by_a_lease(tables, row))
+                .filter_map(|row| Some((row.final_attempt()?.ended_at, row.asked.id)))
+                .filter(|(ended_at, _)| *ended_at <= ended_by)
+                .collect();
+            old.sort_unstable();
+            let jobs: Vec<JobId> = old.into_iter().map(|(_, id)| id).take(request.limit as usize).collect();
+            for id in &jobs {
+                prune(tables, *id, now);
+            }
+            let count = jobs.len() as u64;
+            if count > 0 {
+                tables.write(now, None, JournalEvent::Pruned, None, jobs, &Word::default());
+            }
+            Ok(count)
+        })
+    }
+
+    async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError> {
+        self.look(|tables, _| {
+            let found = tables.jobs.values().flat_map(|row| violations(tables, row));
+            Ok(found.take(limit as usize).collect())
+        })
+    }
+}
+
+#[async_trait]
+impl WakeStore for ModelStore {
+    async fn push_idle(&self, _queue: &QueueName) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn wait_for_work(&self, _queues: &[QueueName]) -> Result<(), StoreError> {
+        self.work.notified().await;
+        Ok(())
+    }
+}
+
+fn is_scheduled(row: &Row, now: Timestamp) -> bool {
+    match row.job.state {
+        State::Waiting => true,
+        State::Queued | State::Retryable => row.job.run_at > now,
+        State::Running | State::Succeeded | State::Failed | State::Dead | State::Canceled => false,
+    }
+}
+
+fn is_named_by_a_lease(tables: &Tables, row: &Row) -> bool {
+    row.attempts.iter().any(|attempt| tables.leases.contains_key(&attempt.record.lease))
+}
+
+/// Deletes a job. Its key stays where the job still has a right to it, and goes where it has let go.
+fn prune(tables: &mut Tables, id: JobId, now: Timestamp) {
+    let Some(row) = tables.jobs.remove(&id) else { return };
+    let Some(name) = row.key_name() else { return };
+    let Some(key) = tables.keys.get(&name).filter(|key| key.job == id) else { return };
+    if !key.policy.holds(row.job.state, key.expires_at.is_some_and(|at| at <= now)) {
+        tables.keys.remove(&name);
+    }
+}
+
+fn violations(tables: &Tables, row: &Row) -> Vec<Violation> {
+    let id = row.asked.id;
+    let mut found = Vec::new();
+    let mut note = |broken: bool, invariant: &str, detail: &str| {
+        if broken {
+            found.push(Violation { invariant: invariant.into(), job: Some(id), detail: detail.into() });
+        }
+    };
+    let holding =
+        tables.leases.iter().filter(|(no, lease)| lease.jobs.contains(&id) && row.ended_under(**no).is_none());
+    let finals = row.attempts.iter().filter(|attempt| attempt.is_final).count();
+    let running = row.job.state == State::Running;
+    note(holding.count() != usize::from(running), "L1", "a running job is held by one lease, any other by none");
+    note(
+        finals != usize::from(row.job.state.is_terminal()),
+        "A1",
+        "an ended job has one final attempt, any other none",
+    );
+    let mut numbers: Vec<_> = row.attempts.iter().map(|attempt| attempt.record.lease).collect();
+    numbers.dedup();
+    note(numbers.len() != row.attempts.len(), "A2", "a grant ends once");
+    found
+}

@@ -1,0 +1,51 @@
+//! The record: rows by id, seals by id range.
+
+use async_trait::async_trait;
+use tenure_core::journal::JournalRow;
+use tenure_core::seal::{GENESIS, Seal, Sealer};
+use tenure_store::journal::JournalPage;
+use tenure_store::{JournalStore, StoreError};
+
+use super::ModelStore;
+use super::tables::Tables;
+
+#[async_trait]
+impl JournalStore for ModelStore {
+    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
+        self.transact(|tables, _| {
+            let (prev, sealed) = tables.seals.last().map_or((GENESIS, 0), |(seal, last)| (seal.hash, *last));
+            let open: Vec<&JournalRow> = tables.journal.iter().filter(|row| row.id > sealed).collect();
+            let Some(last) = open.last().map(|row| row.id) else { return Ok(None) };
+            let no = tables.seals.len() as i64 + 1;
+            let mut sealer = Sealer::new(no, format!("{}..{last}", sealed + 1), prev);
+            open.into_iter().for_each(|row| sealer.row(row));
+            let seal = sealer.close();
+            tables.seals.push((seal.clone(), last));
+            Ok(Some(seal))
+        })
+    }
+
+    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError> {
+        self.look(|tables, _| {
+            let seals = tables.seals.iter().map(|(seal, _)| seal).filter(|seal| seal.no > after);
+            Ok(seals.take(limit as usize).cloned().collect())
+        })
+    }
+
+    async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
+        self.look(|tables, _| {
+            let (above, up_to) = range(tables, page.seal);
+            let rows = tables.journal.iter().filter(|row| row.id > above.max(page.after) && row.id <= up_to);
+            Ok(rows.take(page.limit as usize).cloned().collect())
+        })
+    }
+}
+
+/// The ids of a seal, or of the tail that no seal covers: above the first, up to the second.
+fn range(tables: &Tables, seal: Option<i64>) -> (i64, i64) {
+    let last_of = |no: i64| tables.seals.iter().find(|(seal, _)| seal.no == no).map(|(_, last)| *last);
+    match seal {
+        Some(no) => (last_of(no - 1).unwrap_or(0), last_of(no).unwrap_or(0)),
+        None => (tables.seals.last().map_or(0, |(_, last)| *last), i64::MAX),
+    }
+}

@@ -1,0 +1,230 @@
+//! The rows of the model, and the one step that changes a job.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tenure_core::journal::{JournalEvent, JournalRow};
+use tenure_core::name::{QueueName, TenantName, WorkerName};
+use tenure_core::seal::Seal;
+use tenure_core::unique::Policy;
+use tenure_core::{Effect, Event, How, Job, JobId, LeaseNo, NewJob, Refused, State, Timestamp, WorkerId, apply};
+use tenure_store::StoreError;
+use tenure_store::lease::Ending;
+use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
+use tenure_store::record::{AttemptRecord, Sight};
+
+/// Everything the model holds.
+#[derive(Clone, Default)]
+pub(super) struct Tables {
+    pub(super) jobs: BTreeMap<JobId, Row>,
+    pub(super) leases: BTreeMap<LeaseNo, Lease>,
+    pub(super) keys: BTreeMap<KeyName, Key>,
+    pub(super) queues: BTreeMap<QueueName, Queue>,
+    pub(super) workers: Vec<WorkerName>,
+    pub(super) journal: Vec<JournalRow>,
+    /// Each seal with the id of its last row.
+    pub(super) seals: Vec<(Seal, i64)>,
+    pub(super) last_lease: i64,
+}
+
+/// A job: what its producer asked, where it stands, how its attempts ended.
+#[derive(Clone)]
+pub(super) struct Row {
+    pub(super) asked: NewJob,
+    pub(super) created_at: Timestamp,
+    pub(super) job: Job,
+    pub(super) attempts: Vec<Attempt>,
+}
+
+/// One ended attempt.
+#[derive(Clone)]
+pub(super) struct Attempt {
+    pub(super) record: AttemptRecord,
+    /// Cleared when the job is requeued.
+    pub(super) is_final: bool,
+}
+
+/// What was claimed together.
+#[derive(Clone)]
+pub(super) struct Lease {
+    pub(super) worker: WorkerId,
+    pub(super) queue: QueueName,
+    pub(super) claimed_at: Timestamp,
+    pub(super) renewed_at: Option<Timestamp>,
+    pub(super) expires_at: Timestamp,
+    pub(super) jobs: Vec<JobId>,
+}
+
+/// Tenant, scope, key.
+pub(super) type KeyName = (TenantName, String, String);
+
+/// Who holds a unique key.
+#[derive(Clone)]
+pub(super) struct Key {
+    pub(super) job: JobId,
+    pub(super) policy: Policy,
+    pub(super) expires_at: Option<Timestamp>,
+}
+
+/// Settings of a queue.
+#[derive(Clone)]
+pub(super) struct Queue {
+    pub(super) paused: bool,
+    pub(super) lease_ttl: Duration,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { paused: false, lease_ttl: LEASE_TTL_DEFAULT }
+    }
+}
+
+impl Row {
+    pub(super) fn visible(&self, sight: &Sight) -> bool {
+        match sight {
+            Sight::All => true,
+            Sight::Tenant(tenant) => *tenant == self.asked.tenant,
+        }
+    }
+
+    pub(super) fn key_name(&self) -> Option<KeyName> {
+        key_name(&self.asked)
+    }
+
+    pub(super) fn ended_under(&self, lease: LeaseNo) -> Option<How> {
+        self.attempts.iter().find(|attempt| attempt.record.lease == lease).map(|attempt| attempt.record.how)
+    }
+
+    pub(super) fn final_attempt(&self) -> Option<&AttemptRecord> {
+        self.attempts.iter().find(|attempt| attempt.is_final).map(|attempt| &attempt.record)
+    }
+}
+
+pub(super) fn key_name(asked: &NewJob) -> Option<KeyName> {
+    let unique = asked.unique.as_ref()?;
+    let scope = unique.scope.clone().unwrap_or_else(|| asked.kind.to_string());
+    Some((asked.tenant.clone(), scope, unique.key.clone()))
+}
+
+impl Tables {
+    /// The job, or the answer that there is none in sight.
+    pub(super) fn seen(&self, sight: &Sight, job: JobId) -> Result<&Row, StoreError> {
+        let row = self.jobs.get(&job).filter(|row| row.visible(sight));
+        row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))
+    }
+
+    /// The next fence.
+    pub(super) fn next_lease(&mut self) -> LeaseNo {
+        self.last_lease += 1;
+        LeaseNo(self.last_lease)
+    }
+
+    /// Lets core decide and writes what it says; answers how an attempt ended under which number, if one did.
+    pub(super) fn step(
+        &mut self,
+        id: JobId,
+        event: &Event,
+        now: Timestamp,
+        ending: Option<&Ending>,
+    ) -> Result<Option<(How, LeaseNo)>, Refused> {
+        let Some(row) = self.jobs.get(&id).cloned() else { return Err(Refused::LeaseLost) };
+        let applied = apply(&row.job, event, now)?;
+        let mut ended = None;
+        for effect in &applied.effects {
+            match *effect {
+                Effect::EndAttempt(how) => ended = Some((how, self.end_attempt(id, &row.job, how, now, ending))),
+                Effect::ReopenAttempt => self.attempts(id).for_each(|attempt| attempt.is_final = false),
+                // Where a job waits and whether its end was asked for is part of the job itself here.
+                Effect::RemoveReady | Effect::PutReady | Effect::RequestCancel | Effect::ForgetCancelRequest => {}
+            }
+        }
+        if let Some(row) = self.jobs.get_mut(&id) {
+            row.job = applied.job;
+        }
+        Ok(ended)
+    }
+
+    fn attempts(&mut self, id: JobId) -> impl Iterator<Item = &mut Attempt> {
+        self.jobs.get_mut(&id).into_iter().flat_map(|row| row.attempts.iter_mut())
+    }
+
+    fn end_attempt(&mut self, id: JobId, job: &Job, how: How, now: Timestamp, ending: Option<&Ending>) -> LeaseNo {
+        let number = match job.lease {
+            Some(lease) => lease,
+            None => self.next_lease(),
+        };
+        let lease = job.lease.and_then(|lease| self.leases.get(&lease));
+        let (error, result, usage) = ending.map_or((None, None, None), Ending::details);
+        let record = AttemptRecord {
+            lease: number,
+            attempt: job.attempt,
+            how,
+            worker: lease.and_then(|lease| self.worker_name(lease.worker)).map(|name| name.to_string()),
+            started_at: lease.map(|lease| lease.claimed_at),
+            ended_at: now,
+            error: error.cloned(),
+            result: result.cloned(),
+            usage: usage.cloned(),
+        };
+        if let Some(row) = self.jobs.get_mut(&id) {
+            row.attempts.push(Attempt { record, is_final: how.is_final() });
+        }
+        number
+    }
+
+    pub(super) fn worker_name(&self, worker: WorkerId) -> Option<&WorkerName> {
+        usize::try_from(worker.0 - 1).ok().and_then(|at| self.workers.get(at))
+    }
+
+    /// Jobs of a lease that have not ended under it.
+    pub(super) fn held(&self, no: LeaseNo) -> Vec<JobId> {
+        let listed = self.leases.get(&no).map_or(&[][..], |lease| &lease.jobs);
+        let open = |id: &&JobId| self.jobs.get(id).is_some_and(|row| row.ended_under(no).is_none());
+        listed.iter().filter(open).copied().collect()
+    }
+
+    /// One row of the journal.
+    pub(super) fn write(
+        &mut self,
+        at: Timestamp,
+        worker: Option<WorkerId>,
+        event: JournalEvent,
+        lease: Option<LeaseNo>,
+        jobs: Vec<JobId>,
+        word: &Word,
+    ) {
+        let id = self.journal.len() as i64 + 1;
+        let (actor, reason) = (word.actor.clone(), word.reason.clone());
+        self.journal.push(JournalRow { id, at, worker, actor, event, lease, jobs, reason, details: None });
+    }
+
+    /// Rows for attempts that ended in one verb: one for each way and lease.
+    pub(super) fn write_endings(
+        &mut self,
+        at: Timestamp,
+        worker: Option<WorkerId>,
+        ended: &[(JobId, How, LeaseNo)],
+        word: &Word,
+    ) {
+        let mut groups: BTreeMap<(How, LeaseNo), Vec<JobId>> = BTreeMap::new();
+        for (job, how, lease) in ended {
+            groups.entry((*how, *lease)).or_default().push(*job);
+        }
+        for ((how, lease), jobs) in groups {
+            self.write(at, worker, JournalEvent::Ended(how), Some(lease), jobs, word);
+        }
+    }
+
+    /// Due jobs of a queue, most urgent first.
+    pub(super) fn due(&self, queue: &QueueName, now: Timestamp) -> Vec<JobId> {
+        let mut due: Vec<_> = self
+            .jobs
+            .iter()
+            .filter(|(_, row)| row.asked.queue == *queue && row.job.run_at <= now)
+            .filter(|(_, row)| matches!(row.job.state, State::Queued | State::Retryable))
+            .map(|(id, row)| (row.asked.priority, row.job.run_at, *id))
+            .collect();
+        due.sort_unstable();
+        due.into_iter().map(|(_, _, id)| id).collect()
+    }
+}

@@ -1,0 +1,156 @@
+//! The words of the journal: what a store writes down for each transition.
+//!
+//! The enqueue itself has no row: the job's own, immutable row is its record.
+
+use crate::id::{JobId, LeaseNo, WorkerId};
+use crate::json::Json;
+use crate::lifecycle::{EventKind, How};
+use crate::time::Timestamp;
+
+/// Most jobs one journal row names.
+pub const ROW_JOBS_MAX: usize = 1_000;
+
+/// What a journal row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JournalEvent {
+    /// A worker took the jobs under the lease.
+    Claimed,
+    /// Attempts ended so, under the lease (an operator's ending draws a number of its own).
+    Ended(How),
+    /// A holder was asked to stop.
+    CancelRequested,
+    /// An operator revived the job.
+    Requeued,
+    /// A waiting job was opened.
+    Opened,
+    /// Jobs past their retention were deleted.
+    Pruned,
+    /// A queue was paused.
+    QueuePaused,
+    /// A queue was resumed.
+    QueueResumed,
+    /// Sealed rows past their retention were dropped.
+    JournalDropped,
+    /// The store was moved to another database cluster and begins a new era.
+    Rehomed,
+}
+
+/// One row of the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalRow {
+    /// Grows; has gaps where a transaction was rolled back.
+    pub id: i64,
+    /// When, by the store's clock.
+    pub at: Timestamp,
+    /// The worker that wrote it, if it was one.
+    pub worker: Option<WorkerId>,
+    /// Who asked: an operator's name, or the database role for plain SQL.
+    pub actor: Option<String>,
+    /// What happened.
+    pub event: JournalEvent,
+    /// Under which lease.
+    pub lease: Option<LeaseNo>,
+    /// To which jobs.
+    pub jobs: Vec<JobId>,
+    /// Why, in a person's words.
+    pub reason: Option<String>,
+    /// Whatever else belongs to it, as the store's own JSON text.
+    pub details: Option<Json>,
+}
+
+impl JournalEvent {
+    /// Every event.
+    pub const ALL: [Self; 17] = [
+        Self::Claimed,
+        Self::Ended(How::Succeeded),
+        Self::Ended(How::Retry),
+        Self::Ended(How::Failed),
+        Self::Ended(How::Dead),
+        Self::Ended(How::Canceled),
+        Self::Ended(How::Snoozed),
+        Self::Ended(How::Released),
+        Self::Ended(How::Lost),
+        Self::CancelRequested,
+        Self::Requeued,
+        Self::Opened,
+        Self::Pruned,
+        Self::QueuePaused,
+        Self::QueueResumed,
+        Self::JournalDropped,
+        Self::Rehomed,
+    ];
+
+    /// What the `journal` table stores; endings are 10 + the ending's own code.
+    pub const fn code(self) -> i16 {
+        match self {
+            Self::Claimed => 1,
+            Self::CancelRequested => 2,
+            Self::Requeued => 3,
+            Self::Opened => 4,
+            Self::Pruned => 5,
+            Self::QueuePaused => 6,
+            Self::QueueResumed => 7,
+            Self::JournalDropped => 8,
+            Self::Rehomed => 9,
+            Self::Ended(how) => 10 + how.code(),
+        }
+    }
+
+    /// The event of this code, if it is one.
+    pub fn from_code(code: i16) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.code() == code)
+    }
+
+    /// The word used in views and replies.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Claimed => "claimed",
+            Self::CancelRequested => "cancel_requested",
+            Self::Requeued => "requeued",
+            Self::Opened => "opened",
+            Self::Pruned => "pruned",
+            Self::QueuePaused => "queue_paused",
+            Self::QueueResumed => "queue_resumed",
+            Self::JournalDropped => "journal_dropped",
+            Self::Rehomed => "rehomed",
+            Self::Ended(how) => how.as_str(),
+        }
+    }
+
+    /// The lifecycle step this row claims to record; `None` where no job changes its state. `Dead` is reported as the
+    /// one way of dying that the lifecycle allows from every running job.
+    pub const fn step(self) -> Option<EventKind> {
+        match self {
+            Self::Claimed => Some(EventKind::Claim),
+            Self::Requeued => Some(EventKind::Requeue),
+            Self::Opened => Some(EventKind::Open),
+            Self::Ended(How::Succeeded) => Some(EventKind::Complete),
+            Self::Ended(How::Retry) => Some(EventKind::Retry),
+            Self::Ended(How::Failed) => Some(EventKind::Reject),
+            Self::Ended(How::Dead) => Some(EventKind::Bury),
+            Self::Ended(How::Canceled) => Some(EventKind::Cancel),
+            Self::Ended(How::Snoozed) => Some(EventKind::Snooze),
+            Self::Ended(How::Released) => Some(EventKind::Release),
+            Self::Ended(How::Lost) => Some(EventKind::Lose),
+            Self::CancelRequested
+            | Self::Pruned
+            | Self::QueuePaused
+            | Self::QueueResumed
+            | Self::JournalDropped
+            | Self::Rehomed => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_their_own_inverse() {
+        for event in JournalEvent::ALL {
+            assert_eq!(JournalEvent::from_code(event.code()), Some(event));
+        }
+        assert_eq!((JournalEvent::from_code(0), JournalEvent::from_code(10)), (None, None));
+    }
+}

@@ -1,0 +1,53 @@
+//! The words and rules of Tenure, pure.
+//!
+//! Nothing here reads a clock, draws a random number, opens a file or knows a wire format: time and random bits
+//! arrive as arguments, decisions leave as data. Both stores and the worker obey what stands here, and the same
+//! text scripts run against this crate, SQLite and Postgres.
+//!
+//! # Layout
+//! - [`lifecycle`]: the states of a job and the one table of its transitions
+//! - [`apply`](mod@apply): what an event does to a job, and the effects a store must write
+//! - [`backoff`], [`classify`], [`preset`]: when to try again, what an error means, the seeds' five policies
+//! - [`unique`]: which enqueue finds an earlier job instead of creating one
+//! - [`seal`]: the hash chain over the journal
+//! - [`worker_loop`], [`slot`]: the two state machines of a worker process
+//! - [`new_job`], [`name`], [`json`], [`priority`], [`invalid`]: every input, checked once
+//! - [`id`], [`time`]: the newtypes underneath
+
+pub mod lifecycle;
+pub mod lifecycle_doc;
+
+pub mod apply;
+pub mod backoff;
+pub mod classify;
+pub mod preset;
+pub mod unique;
+
+pub mod journal;
+pub mod seal;
+
+pub mod slot;
+pub mod worker_loop;
+
+pub mod invalid;
+pub mod json;
+pub mod name;
+pub mod new_job;
+pub mod priority;
+
+pub mod duration;
+pub mod id;
+pub mod time;
+
+pub use apply::{Applied, Effect, Event, Job, Refused, Rules, apply};
+pub use backoff::Backoff;
+pub use classify::Class;
+pub use id::{JobId, LeaseNo, WorkerId};
+pub use invalid::Invalid;
+pub use json::Json;
+pub use lifecycle::{EventKind, How, State};
+pub use name::{KindName, QueueName, TenantName};
+pub use new_job::NewJob;
+pub use priority::Priority;
+pub use time::Timestamp;
+pub use unique::Unique;

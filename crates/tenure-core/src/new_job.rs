@@ -1,0 +1,116 @@
+//! A job as its producer asks for it: checked here, once, whatever the way in.
+
+use std::time::Duration;
+
+use crate::apply::Rules;
+use crate::id::JobId;
+use crate::invalid::Invalid;
+use crate::json::{Json, PAYLOAD_BYTES_MAX};
+use crate::name::{KindName, QueueName, TenantName, check_text};
+use crate::priority::Priority;
+use crate::time::Timestamp;
+use crate::unique::Unique;
+
+/// Most attempts a job may ask for.
+pub const ATTEMPTS_MAX: u16 = 1_000;
+/// Most losses a job may ask for.
+pub const LOSSES_MAX: u16 = ATTEMPTS_MAX + crate::apply::SPARE_LOSSES;
+
+/// Everything a producer says about a job. Make one with [`NewJob::new`] and set what differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewJob {
+    /// Made by the client, so that a repeated enqueue is the same job.
+    pub id: JobId,
+    /// Whose it is.
+    pub tenant: TenantName,
+    /// Where it waits.
+    pub queue: QueueName,
+    /// What it asks for.
+    pub kind: KindName,
+    /// What its handler gets.
+    pub payload: Json,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// When it is due.
+    pub due: Due,
+    /// Limits and retry policy.
+    pub rules: Rules,
+    /// The key it holds, if any.
+    pub unique: Option<Unique>,
+    /// A producer's name for this very request: the same key again is the same job, with another body it is refused.
+    pub idempotency_key: Option<String>,
+    /// Trace context to continue, W3C `traceparent` or whatever the producer uses.
+    pub trace: Option<String>,
+}
+
+/// When a job is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// At once.
+    Now,
+    /// After this, by the store's clock.
+    After(Duration),
+    /// At this moment; what lies in the past is due at once.
+    At(Timestamp),
+    /// Not before somebody opens it.
+    WhenOpened,
+}
+
+impl NewJob {
+    /// A job of `kind` with every default: queue and tenant `default`, normal priority, due now.
+    pub fn new(id: JobId, kind: KindName, payload: Json) -> Self {
+        Self {
+            id,
+            tenant: TenantName::default(),
+            queue: QueueName::default(),
+            kind,
+            payload,
+            priority: Priority::default(),
+            due: Due::Now,
+            rules: Rules::default(),
+            unique: None,
+            idempotency_key: None,
+            trace: None,
+        }
+    }
+
+    /// Checks what the types do not say already. `now` is the store's clock.
+    pub fn check(&self, now: Timestamp) -> Result<(), Invalid> {
+        self.id.check(now)?;
+        self.payload.check_bytes("payload", PAYLOAD_BYTES_MAX)?;
+        let Rules { max_attempts, max_losses, backoff } = &self.rules;
+        check_count("max_attempts", *max_attempts, ATTEMPTS_MAX)?;
+        check_count("max_losses", *max_losses, LOSSES_MAX)?;
+        // A policy built in code obeys the same limits as one read from text.
+        backoff.to_string().parse::<crate::backoff::Backoff>()?;
+        if let Due::After(delay) = self.due
+            && delay > crate::duration::DURATION_MAX
+        {
+            let value = crate::duration::format(delay);
+            return Err(Invalid::new("delay", value, "a delay is at most 365000d"));
+        }
+        if let Some(unique) = &self.unique {
+            unique.check()?;
+        }
+        if let Some(key) = &self.idempotency_key {
+            check_text("idempotency key", key)?;
+        }
+        if let Some(trace) = &self.trace {
+            check_text("trace", trace)?;
+        }
+        Ok(())
+    }
+
+    /// The first `run_at`, never before `now`. A waiting job gets one when it is opened.
+    pub fn run_at(&self, now: Timestamp) -> Timestamp {
+        match self.due {
+            Due::Now | Due::WhenOpened => now,
+            Due::After(delay) => now.plus(delay),
+            Due::At(at) => at.max(now),
+        }
+    }
+}
+
+fn check_count(field: &'static str, value: u16, max: u16) -> Result<(), Invalid> {
+    if (1..=max).contains(&value) { Ok(()) } else { Err(Invalid::new(field, value, format!("it is 1 to {max}"))) }
+}

@@ -1,0 +1,7 @@
+//! The rules of tenure-core, from outside.
+
+mod one_job;
+
+mod apply_properties;
+mod apply_rules;
+mod lifecycle_doc;

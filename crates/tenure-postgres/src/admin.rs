@@ -1,0 +1,115 @@
+//! The store itself, its queues and its workers.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::name::WorkerName;
+use tenure_core::{JobId, WorkerId};
+use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
+use tenure_store::record::{Migration, QueueRecord, Violation};
+use tenure_store::{AdminStore, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use crate::call::Param;
+use crate::pool::Desk;
+use crate::statement::{self, Statement};
+use crate::store::PgStore;
+use crate::value::{get, millis, named};
+
+const REGISTER_WORKER: Statement =
+    Statement { name: "register_worker", sql: "insert into tenure.worker (name) values ($1) returning id" };
+const SET_QUEUE: Statement = Statement {
+    name: "set_queue",
+    sql: "insert into tenure.queue (name, lease_ttl_ms) values ($1, $2) on conflict (name) do update set lease_ttl_ms = excluded.lease_ttl_ms",
+};
+const PAUSE_QUEUE: Statement = Statement { name: "pause_queue", sql: "select tenure.pause_queue($1, $2, $3, $4, $5)" };
+const PRUNE_JOBS: Statement = Statement {
+    name: "prune_jobs",
+    sql: "select tenure.prune(coalesce($4, clock_timestamp()) - $1 * interval '1 ms', $2, $3, $4) as gone",
+};
+const FIND_VIOLATIONS: Statement = Statement {
+    name: "find_violations",
+    sql: "select invariant, job, detail from tenure.violations order by job, invariant limit $1",
+};
+
+#[async_trait]
+impl AdminStore for PgStore {
+    async fn migrate(&self) -> Result<Vec<Migration>, StoreError> {
+        crate::migrate::up(self).await
+    }
+
+    async fn list_migrations(&self) -> Result<Vec<Migration>, StoreError> {
+        crate::migrate::list(self).await
+    }
+
+    async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
+        let rows = self.call(Desk::Short, REGISTER_WORKER, &[(&name.as_str(), Type::TEXT)]).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Corrupt("the registry gave no number".to_owned()))?;
+        get(row, "id").map(WorkerId)
+    }
+
+    async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
+        let now = self.now();
+        let rows = self.call(Desk::Long, statement::LIST_QUEUES, &[(&now, Type::TIMESTAMPTZ)]).await?;
+        rows.iter().map(queue).collect()
+    }
+
+    async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError> {
+        request.check()?;
+        let ttl = i32::try_from(millis(request.lease_ttl)).unwrap_or(i32::MAX);
+        self.call(Desk::Short, SET_QUEUE, &[(&request.queue.as_str(), Type::TEXT), (&ttl, Type::INT4)]).await?;
+        Ok(())
+    }
+
+    async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError> {
+        request.word.check()?;
+        let now = self.now();
+        let params: [Param<'_>; 5] = [
+            (&request.queue.as_str(), Type::TEXT),
+            (&request.paused, Type::BOOL),
+            (&request.word.actor, Type::TEXT),
+            (&request.word.reason, Type::TEXT),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        self.call(Desk::Short, PAUSE_QUEUE, &params).await?;
+        Ok(())
+    }
+
+    async fn prune_jobs(&self, request: PruneJobs) -> Result<u64, StoreError> {
+        request.check()?;
+        let older_ms = millis(request.older_than.min(tenure_core::duration::DURATION_MAX));
+        let (limit, now) = (i32::try_from(request.limit).unwrap_or(i32::MAX), self.now());
+        let params: [Param<'_>; 4] =
+            [(&older_ms, Type::INT8), (&request.dead_too, Type::BOOL), (&limit, Type::INT4), (&now, Type::TIMESTAMPTZ)];
+        let rows = self.call(Desk::Long, PRUNE_JOBS, &params).await?;
+        let gone: i32 = rows.first().map_or(Ok(0), |row| get(row, "gone"))?;
+        Ok(u64::try_from(gone).unwrap_or(0))
+    }
+
+    async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError> {
+        let rows = self.call(Desk::Long, FIND_VIOLATIONS, &[(&i64::from(limit), Type::INT8)]).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(Violation {
+                    invariant: get(row, "invariant")?,
+                    job: get::<Option<Uuid>>(row, "job")?.map(JobId::from_uuid),
+                    detail: get(row, "detail")?,
+                })
+            })
+            .collect()
+    }
+}
+
+fn queue(row: &Row) -> Result<QueueRecord, StoreError> {
+    let count = |column| get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0));
+    Ok(QueueRecord {
+        name: named(row, "name")?,
+        paused: get(row, "paused")?,
+        lease_ttl: Duration::from_millis(u64::try_from(get::<i32>(row, "lease_ttl_ms")?).unwrap_or(0)),
+        due: count("due")?,
+        scheduled: count("scheduled")?,
+        running: count("running")?,
+    })
+}

@@ -1,0 +1,133 @@
+//! One verb, one round trip, one transaction, one deadline.
+//!
+//! Straight to the server a verb is a prepared statement that commits by itself. Through a pooler it is `begin` with
+//! settings, the unnamed statement and `commit`, sent together: still one round trip, and since all three are on their
+//! way before the first answer is awaited, giving up leaves no open transaction behind.
+
+use std::time::{Duration, SystemTime};
+
+use deadpool_postgres::Object;
+use tenure_store::StoreError;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::error::{is_disconnect, is_retryable, translate};
+use crate::options::Mode;
+use crate::pool::Desk;
+use crate::statement::Statement;
+use crate::store::PgStore;
+
+/// A parameter and its type.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Tries at one verb when two transactions meet and ours has to give way.
+const TRIES: u32 = 6;
+
+/// Why a call failed: translated, or the raw error where the caller decides by its code.
+pub(crate) enum Failed {
+    Said(tokio_postgres::Error),
+    Other(StoreError),
+}
+
+impl From<Failed> for StoreError {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Said(error) => translate(error),
+            Failed::Other(error) => error,
+        }
+    }
+}
+
+impl PgStore {
+    /// Runs a statement and translates its error.
+    pub(crate) async fn call(
+        &self,
+        desk: Desk,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        self.try_call(desk, statement, params).await.map_err(StoreError::from)
+    }
+
+    /// Runs a statement, again when it had to give way to another transaction.
+    pub(crate) async fn try_call(
+        &self,
+        desk: Desk,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failed> {
+        let sql = self.text(statement);
+        for attempt in 1.. {
+            match self.once(desk, &sql, params).await {
+                Err(Failed::Said(error)) if is_retryable(&error) && attempt < TRIES => pause(attempt).await,
+                answer => return answer,
+            }
+        }
+        unreachable!("the loop above ends by returning")
+    }
+
+    async fn once(&self, desk: Desk, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Failed> {
+        let connection = self.pools().get(desk).await.map_err(Failed::Other)?;
+        let deadline = self.deadline(desk);
+        let answer = tokio::time::timeout(deadline, self.send(&connection, desk, sql, params)).await;
+        match answer {
+            Ok(Ok(rows)) => Ok(rows),
+            Ok(Err(error)) => {
+                if is_disconnect(&error) {
+                    drop(Object::take(connection));
+                }
+                Err(Failed::Said(error))
+            }
+            Err(_) => {
+                // The answer may still come; the next user of the connection must not wait for it.
+                drop(Object::take(connection));
+                Err(Failed::Other(late(deadline)))
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        connection: &Object,
+        desk: Desk,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        if self.options().mode != Mode::Pooled {
+            let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
+            let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
+            let prepared = connection.prepare_typed_cached(sql, &types).await?;
+            return connection.query(&prepared, &values).await;
+        }
+        let begin = format!("begin isolation level read committed; {}", desk.settings(self.options(), "set local"));
+        // Biased: the three are sent in this order. Joined, not tried: `commit` must be sent even when `begin` fails.
+        let (began, rows, committed) = tokio::join!(
+            biased;
+            connection.batch_execute(&begin),
+            connection.query_typed(sql, params),
+            connection.batch_execute("commit")
+        );
+        began?;
+        let rows = rows?;
+        committed.map(|()| rows)
+    }
+
+    pub(crate) fn deadline(&self, desk: Desk) -> Duration {
+        match desk {
+            Desk::Short => self.options().deadline,
+            Desk::Long => self.options().long_deadline,
+        }
+    }
+}
+
+/// No answer in time: what happened is unknown.
+pub(crate) fn late(deadline: Duration) -> StoreError {
+    StoreError::Unavailable(format!("no answer within {} ms", deadline.as_millis()), None)
+}
+
+/// A short wait that differs between processes, longer from try to try.
+async fn pause(attempt: u32) {
+    let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
+    let jitter = Duration::from_micros(u64::from(nanos / 1_000 % 5_000));
+    tokio::time::sleep(Duration::from_millis(2) * attempt + jitter).await;
+}

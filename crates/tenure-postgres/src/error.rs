@@ -1,0 +1,63 @@
+//! What the server says, in our words.
+
+use tenure_core::Invalid;
+use tenure_store::StoreError;
+use tokio_postgres::error::SqlState;
+
+/// Turns a driver's error into one a caller can act on.
+pub(crate) fn translate(error: tokio_postgres::Error) -> StoreError {
+    match error.as_db_error() {
+        Some(said) => from_code(said.code().code(), said.message()).unwrap_or_else(|| StoreError::unavailable(error)),
+        None => StoreError::unavailable(error),
+    }
+}
+
+/// What a code means to the caller; `None` is a passing trouble. Codes `TN…` are raised by our own functions.
+pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
+    // 08 connection, 25006 read-only, 40 rollback, 53 resources, 55P03 lock timeout, 57 operator, 58 system, XX internal.
+    const PASSING: [&str; 8] = ["08", "25006", "40", "53", "55P03", "57", "58", "XX"];
+    match code {
+        "TN404" => Some(StoreError::NotFound(message.trim_end_matches(" is not known here").to_owned())),
+        "TN001" | "TN002" | "TN409" => Some(StoreError::Conflict(message.to_owned())),
+        "TN422" => Some(StoreError::Invalid(refused(message))),
+        "3F000" | "42P01" | "42883" | "42703" => {
+            Some(StoreError::Schema(format!("the schema is missing or too old ({message}): run `tenure migrate`")))
+        }
+        code if PASSING.iter().any(|class| code.starts_with(class)) => None,
+        code => Some(StoreError::Corrupt(format!("{message} (SQLSTATE {code})"))),
+    }
+}
+
+/// Whether the same statement may succeed at once: two transactions met, and ours was the one to give way.
+pub(crate) fn is_retryable(error: &tokio_postgres::Error) -> bool {
+    matches!(error.code(), Some(code) if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED)
+}
+
+/// Whether a lock was not had in time: somebody's open transaction has it.
+pub(crate) fn is_locked_out(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+}
+
+/// Whether this connection is of no more use: closed, shut down, or led to a server that no longer takes writes.
+pub(crate) fn is_disconnect(error: &tokio_postgres::Error) -> bool {
+    error.is_closed()
+        || error.as_db_error().is_none()
+        || error.code().is_some_and(|code| {
+            let code = code.code();
+            code == "25006" || code.starts_with("57P") || code.starts_with("08")
+        })
+}
+
+/// Our functions refuse inputs in the words of [`Invalid`].
+fn refused(message: &str) -> Invalid {
+    let parts = message.split_once(" `").and_then(|(field, rest)| Some((field, rest.split_once("` is refused: ")?)));
+    match parts {
+        Some((field, (value, limit))) => {
+            const FIELDS: [&str; 9] =
+                ["id", "kind", "queue", "tenant", "payload", "priority", "reason", "unique key", "idempotency key"];
+            let field = FIELDS.into_iter().find(|known| *known == field).unwrap_or("input");
+            Invalid::new(field, value, limit)
+        }
+        None => Invalid::new("input", message, "see the message"),
+    }
+}

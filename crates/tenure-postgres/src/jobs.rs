@@ -1,0 +1,217 @@
+//! Producers and operators: jobs by their id.
+
+use async_trait::async_trait;
+use tenure_core::apply::Rules;
+use tenure_core::{Backoff, How, JobId, Json, LeaseNo, NewJob, State};
+use tenure_store::enqueue::Enqueued;
+use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob, Word};
+use tenure_store::record::{AttemptRecord, JobFilter, JobRecord, JobSummary, Sight};
+use tenure_store::{JobStore, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use crate::call::Param;
+use crate::enqueue::{Columns, answers};
+use crate::pool::Desk;
+use crate::statement::{self, Statement};
+use crate::store::PgStore;
+use crate::value::{count, get, how, job_id, millis, named, priority, state, time, time_maybe};
+
+/// From so many jobs on an enqueue is bulk work.
+const BULK: usize = 500;
+
+const CANCEL: Statement = Statement { name: "cancel", sql: "select tenure.cancel($1, $2, $3, $4, $5, $6) as answer" };
+const REQUEUE: Statement = Statement { name: "requeue", sql: "select tenure.requeue($1, $2, $3, $4, $5)" };
+const OPEN: Statement = Statement { name: "open", sql: "select tenure.open($1, $2, $3, $4, $5)" };
+
+#[async_trait]
+impl JobStore for PgStore {
+    async fn enqueue_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let desk = if jobs.len() < BULK { Desk::Short } else { Desk::Long };
+        let columns = Columns::new(&jobs, self.now())?;
+        let rows = self.call(desk, statement::ENQUEUE_JOBS, &columns.params()).await?;
+        // Looked up after the commit: inside it, a worker that has just gone idle would be missed.
+        self.wake_idle(&columns.queue_names()).await;
+        answers(&rows)
+    }
+
+    async fn show_job(&self, sight: &Sight, job: JobId) -> Result<JobRecord, StoreError> {
+        let rows = self.show(sight, &[*job.as_uuid()]).await?;
+        let row = rows.first().ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
+        let attempts = self.call(Desk::Long, statement::SHOW_ATTEMPTS, &[(job.as_uuid(), Type::UUID)]).await?;
+        record(row, attempts.iter().map(attempt).collect::<Result<_, _>>()?)
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError> {
+        filter.check()?;
+        let ids: Vec<Uuid> = self.list_ids(filter).await?.iter().map(|row| get(row, "id")).collect::<Result<_, _>>()?;
+        let rows = self.show(&filter.sight, &ids).await?;
+        // A job may have moved on between the two reads; it is left out rather than shown under the wrong state.
+        let jobs = rows.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
+        Ok(jobs.into_iter().filter(|job| filter.state.is_none_or(|state| state == job.state)).collect())
+    }
+
+    async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {
+        let CancelJob { sight, job, force, word } = request;
+        word.check()?;
+        let (tenant, now) = (tenant(&sight), self.now());
+        let params: [Param<'_>; 6] = [
+            (job.as_uuid(), Type::UUID),
+            (&force, Type::BOOL),
+            (&tenant, Type::TEXT),
+            (&word.actor, Type::TEXT),
+            (&word.reason, Type::TEXT),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        let rows = self.call(Desk::Short, CANCEL, &params).await?;
+        match rows.first().map(|row| get::<&str>(row, "answer")).transpose()? {
+            Some("canceled") => Ok(Canceled::Now),
+            Some("requested") => Ok(Canceled::Requested),
+            Some("before") => Ok(Canceled::Before),
+            other => Err(StoreError::Corrupt(format!("cancel answered {other:?}"))),
+        }
+    }
+
+    async fn requeue_job(&self, request: RequeueJob) -> Result<(), StoreError> {
+        self.operate(REQUEUE, &request.sight, request.job, &request.word).await
+    }
+
+    async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
+        self.operate(OPEN, &request.sight, request.job, &request.word).await
+    }
+}
+
+impl PgStore {
+    async fn operate(&self, statement: Statement, sight: &Sight, job: JobId, word: &Word) -> Result<(), StoreError> {
+        word.check()?;
+        let (tenant, now) = (tenant(sight), self.now());
+        let params: [Param<'_>; 5] = [
+            (job.as_uuid(), Type::UUID),
+            (&tenant, Type::TEXT),
+            (&word.actor, Type::TEXT),
+            (&word.reason, Type::TEXT),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        self.call(Desk::Short, statement, &params).await?;
+        let rows = self.show(sight, &[*job.as_uuid()]).await?;
+        if let Some(row) = rows.first() {
+            self.wake_idle(&[get(row, "queue")?]).await;
+        }
+        Ok(())
+    }
+
+    async fn show(&self, sight: &Sight, ids: &[Uuid]) -> Result<Vec<Row>, StoreError> {
+        let tenant = tenant(sight);
+        self.call(Desk::Long, statement::SHOW_JOBS, &[(&ids, Type::UUID_ARRAY), (&tenant, Type::TEXT)]).await
+    }
+
+    /// The ids of a page, each state by the index that keeps it flat.
+    async fn list_ids(&self, filter: &JobFilter) -> Result<Vec<Row>, StoreError> {
+        let tenant = tenant(&filter.sight);
+        let queue = filter.queue.as_ref().map(ToString::to_string);
+        let kind = filter.kind.as_ref().map(ToString::to_string);
+        let before = filter.before.map(|job| *job.as_uuid());
+        let limit = i64::from(filter.limit);
+        let common: [Param<'_>; 5] = [
+            (&tenant, Type::TEXT),
+            (&queue, Type::TEXT),
+            (&kind, Type::TEXT),
+            (&before, Type::UUID),
+            (&limit, Type::INT8),
+        ];
+        if filter.stuck_for.is_some() || filter.state == Some(State::Running) {
+            let (stuck, now) = (filter.stuck_for.map(millis), self.now());
+            let own: [Param<'_>; 2] = [(&stuck, Type::INT8), (&now, Type::TIMESTAMPTZ)];
+            return self.call(Desk::Long, statement::LIST_RUNNING, &[common.as_slice(), &own].concat()).await;
+        }
+        let ready = |code: i16| (statement::LIST_READY, code);
+        let ended = |how: How| (statement::LIST_UNSUCCESSFUL, how.code());
+        let (statement, code) = match filter.state {
+            Some(State::Queued) => ready(0),
+            Some(State::Retryable) => ready(1),
+            Some(State::Waiting) => ready(2),
+            Some(State::Failed) => ended(How::Failed),
+            Some(State::Dead) => ended(How::Dead),
+            Some(State::Canceled) => ended(How::Canceled),
+            None | Some(State::Succeeded | State::Running) => {
+                let succeeded = filter.state.is_some();
+                let own: [Param<'_>; 1] = [(&succeeded, Type::BOOL)];
+                return self.call(Desk::Long, statement::LIST_JOBS, &[common.as_slice(), &own].concat()).await;
+            }
+        };
+        let own: [Param<'_>; 1] = [(&code, Type::INT2)];
+        self.call(Desk::Long, statement, &[common.as_slice(), &own].concat()).await
+    }
+}
+
+fn tenant(sight: &Sight) -> Option<String> {
+    match sight {
+        Sight::All => None,
+        Sight::Tenant(name) => Some(name.to_string()),
+    }
+}
+
+fn summary(row: &Row) -> Result<JobSummary, StoreError> {
+    Ok(JobSummary {
+        id: job_id(row, "id")?,
+        tenant: named(row, "tenant")?,
+        queue: named(row, "queue")?,
+        kind: named(row, "kind")?,
+        priority: priority(row)?,
+        state: state(get(row, "state")?)?,
+        attempt: count(row, "attempts")?,
+        max_attempts: count(row, "max_attempts")?,
+        run_at: time(row, "run_at")?,
+        created_at: time(row, "created_at")?,
+        finished_at: time_maybe(row, "completed_at")?,
+        locked_by: get(row, "locked_by")?,
+        error: json(row, "error")?,
+    })
+}
+
+fn record(row: &Row, attempts: Vec<AttemptRecord>) -> Result<JobRecord, StoreError> {
+    let summary = summary(row)?;
+    Ok(JobRecord {
+        payload: Json::from_store(get::<String>(row, "payload")?),
+        rules: rules(row)?,
+        losses: count(row, "losses")?,
+        trace: get(row, "trace")?,
+        lease: if summary.state == State::Running { get::<Option<i64>>(row, "lease")?.map(LeaseNo) } else { None },
+        lease_expires_at: time_maybe(row, "lease_expires_at")?,
+        heartbeat_at: time_maybe(row, "heartbeat_at")?,
+        cancel_requested: get(row, "cancel_requested")?,
+        attempts,
+        summary,
+    })
+}
+
+fn attempt(row: &Row) -> Result<AttemptRecord, StoreError> {
+    Ok(AttemptRecord {
+        lease: LeaseNo(get(row, "lease")?),
+        attempt: count(row, "attempt")?,
+        how: how(row)?,
+        worker: get(row, "worker")?,
+        started_at: time_maybe(row, "started_at")?,
+        ended_at: time(row, "ended_at")?,
+        error: json(row, "error")?,
+        result: json(row, "result")?,
+        usage: json(row, "usage")?,
+    })
+}
+
+/// The limits and the policy a job carries.
+pub(crate) fn rules(row: &Row) -> Result<Rules, StoreError> {
+    let backoff = match get::<Option<&str>>(row, "backoff")? {
+        Some(text) => text.parse().map_err(|e: tenure_core::Invalid| StoreError::Corrupt(e.to_string()))?,
+        None => Backoff::default(),
+    };
+    Ok(Rules { max_attempts: count(row, "max_attempts")?, max_losses: count(row, "max_losses")?, backoff })
+}
+
+fn json(row: &Row, column: &str) -> Result<Option<Json>, StoreError> {
+    Ok(get::<Option<String>>(row, column)?.map(Json::from_store))
+}

@@ -1,0 +1,250 @@
+//! Workers: what they hold and how it ends.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use tenure_core::{How, JobId, Json, LeaseNo, QueueName, Timestamp, WorkerId};
+use tenure_store::lease::{
+    ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed,
+};
+use tenure_store::{LeaseStore, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::call::{Failed, Param};
+use crate::error::is_locked_out;
+use crate::floor::Seen;
+use crate::jobs::rules;
+use crate::pool::Desk;
+use crate::statement;
+use crate::store::PgStore;
+use crate::value::{Moment, count, get, how, job_id, job_ids, millis, named, priority, time, uuids};
+
+#[async_trait]
+impl LeaseStore for PgStore {
+    async fn claim_jobs(&self, request: ClaimJobs) -> Result<Option<Claimed>, StoreError> {
+        request.check()?;
+        if !self.elect_sweep(&request.queue).await? {
+            return self.claim(&request, self.floors().of(&request.queue)).await;
+        }
+        let began = Instant::now();
+        let claimed = self.claim(&request, Default::default()).await;
+        self.floors().swept(&request.queue, began.elapsed());
+        claimed
+    }
+
+    async fn renew_leases(&self, request: RenewLeases) -> Result<Renewed, StoreError> {
+        let numbers: Vec<i64> = request.leases.iter().map(|lease| lease.0).collect();
+        let now = self.now();
+        let params: [Param<'_>; 3] =
+            [(&request.worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY), (&now, Type::TIMESTAMPTZ)];
+        let mut renewed = Renewed::default();
+        for row in self.call(Desk::Short, statement::RENEW_LEASES, &params).await? {
+            renewed.leases.push(LeaseNo(get(&row, "no")?));
+            renewed.cancel_requested.extend(job_ids(&row, "cancel_requested")?);
+        }
+        renewed.leases.sort_unstable();
+        Ok(renewed)
+    }
+
+    async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError> {
+        request.check()?;
+        match self.end(&request).await {
+            // One of these attempts is in somebody's open transaction: the others must not wait for it.
+            Err(Failed::Said(error)) if is_locked_out(&error) => self.end_one_by_one(&request).await,
+            answer => Ok(answer?),
+        }
+    }
+
+    async fn drop_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>) -> Result<Vec<LeaseNo>, StoreError> {
+        let numbers: Vec<i64> = leases.iter().map(|lease| lease.0).collect();
+        let params: [Param<'_>; 2] = [(&worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY)];
+        let rows = self.call(Desk::Short, statement::DROP_LEASES, &params).await?;
+        rows.iter().map(|row| get(row, "no").map(LeaseNo)).collect()
+    }
+
+    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
+        let numbers: Vec<i64> = known.iter().map(|lease| lease.0).collect();
+        let now = self.now();
+        let params: [Param<'_>; 3] = [(&worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY), (&now, Type::TIMESTAMPTZ)];
+        let rows = self.call(Desk::Short, statement::RELEASE_UNKNOWN, &params).await?;
+        rows.iter().map(|row| job_id(row, "job")).collect()
+    }
+
+    async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError> {
+        let by = by.map(|worker| worker.0);
+        let (max, now) = (i32::try_from(leases_max).unwrap_or(i32::MAX), self.now());
+        let params: [Param<'_>; 3] = [(&by, Type::INT4), (&max, Type::INT4), (&now, Type::TIMESTAMPTZ)];
+        let rows = self.call(Desk::Short, statement::RECLAIM_JOBS, &params).await?;
+        rows.iter().map(reclaimed).collect()
+    }
+}
+
+impl PgStore {
+    async fn claim(
+        &self,
+        request: &ClaimJobs,
+        floors: ([Option<Timestamp>; 4], [uuid::Uuid; 4]),
+    ) -> Result<Option<Claimed>, StoreError> {
+        let times: Vec<Option<Moment>> = floors.0.iter().map(|time| time.map(Moment)).collect();
+        let (jobs, queue, limit) = (floors.1.to_vec(), request.queue.as_str(), i64::from(request.limit));
+        let now = self.now();
+        let params: [Param<'_>; 6] = [
+            (&request.worker.0, Type::INT4),
+            (&queue, Type::TEXT),
+            (&limit, Type::INT8),
+            (&times, Type::TIMESTAMPTZ_ARRAY),
+            (&jobs, Type::UUID_ARRAY),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        let rows = self.call(Desk::Short, statement::CLAIM_JOBS, &params).await?;
+        let Some(first) = rows.first() else { return Ok(None) };
+        let (lease, ttl) = (LeaseNo(get(first, "no")?), get::<i32>(first, "lease_ttl_ms")?);
+        let mut claimed = Claimed {
+            lease,
+            ttl: Duration::from_millis(u64::try_from(ttl).unwrap_or(0)),
+            jobs: Vec::with_capacity(rows.len()),
+            canceled: Vec::new(),
+        };
+        let mut unreadable = Vec::new();
+        for row in &rows {
+            if get(row, "canceled")? {
+                claimed.canceled.push(job_id(row, "job")?);
+                continue;
+            }
+            claimed.lease = LeaseNo(get(row, "no")?);
+            match claimed_job(row) {
+                Ok(job) => claimed.jobs.push(job),
+                Err(error) => unreadable.push((job_id(row, "job")?, error)),
+            }
+        }
+        claimed.jobs.sort_unstable_by_key(|job| (job.priority, job.run_at, job.id));
+        self.learn(&request.queue, &rows, &claimed, limit)?;
+        self.fail_unreadable(request.worker, claimed.lease, unreadable).await?;
+        Ok(Some(claimed))
+    }
+
+    fn learn(&self, queue: &QueueName, rows: &[Row], claimed: &Claimed, limit: i64) -> Result<(), StoreError> {
+        let Some(row) = rows.first() else { return Ok(()) };
+        let places = claimed.jobs.iter().map(|job| (job.priority, (job.run_at, job.id))).collect();
+        let drained = i64::try_from(rows.len()).unwrap_or(i64::MAX) < limit;
+        self.floors().learn(queue, &Seen { now: time(row, "due")?, places, drained });
+        Ok(())
+    }
+
+    /// A row that somebody wrote past the verbs and that cannot be read fails alone; its batch goes on.
+    async fn fail_unreadable(
+        &self,
+        worker: WorkerId,
+        lease: LeaseNo,
+        jobs: Vec<(JobId, StoreError)>,
+    ) -> Result<(), StoreError> {
+        for (job, error) in jobs {
+            let text = format!(r#"{{"code":"unreadable","message":{}}}"#, tenure_core::json::quote(&error.to_string()));
+            let ending = Ending::Failed { error: Json::parse("error", text)? };
+            self.end_jobs(EndJobs { worker, lease, jobs: vec![EndJob { job, ending }] }).await?;
+        }
+        Ok(())
+    }
+
+    async fn elect_sweep(&self, queue: &QueueName) -> Result<bool, StoreError> {
+        let now = self.now();
+        let Some(gap) = self.floors().sweep_due(queue, now.is_some()) else { return Ok(false) };
+        let (name, gap) = (queue.as_str(), millis(gap));
+        let params: [Param<'_>; 3] = [(&name, Type::TEXT), (&gap, Type::INT8), (&now, Type::TIMESTAMPTZ)];
+        Ok(!self.call(Desk::Short, statement::ELECT_SWEEP, &params).await?.is_empty())
+    }
+
+    async fn end(&self, request: &EndJobs) -> Result<Vec<Ended>, Failed> {
+        let ended = self.write_endings(request).await?;
+        let unwritten: Vec<JobId> =
+            request.jobs.iter().map(|end| end.job).filter(|job| !ended.contains_key(job)).collect();
+        let before = if unwritten.is_empty() { HashMap::new() } else { self.look_up(request, &unwritten).await? };
+        let answer = |end: &EndJob| match (ended.get(&end.job), before.get(&end.job)) {
+            (Some(how), _) => Ended::Now(*how),
+            (None, Some(how)) if end.ending.is_answered_by(*how) => Ended::Before(*how),
+            (None, how) => Ended::LeaseLost { how: how.copied() },
+        };
+        Ok(request.jobs.iter().map(answer).collect())
+    }
+
+    async fn end_one_by_one(&self, request: &EndJobs) -> Result<Vec<Ended>, StoreError> {
+        let mut answers = Vec::with_capacity(request.jobs.len());
+        for end in &request.jobs {
+            let one = EndJobs { worker: request.worker, lease: request.lease, jobs: vec![end.clone()] };
+            match self.end(&one).await {
+                Ok(answer) => answers.extend(answer),
+                Err(Failed::Said(error)) if is_locked_out(&error) => answers.push(Ended::Busy),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Inserts the attempts; answers which were inserted and how.
+    async fn write_endings(&self, request: &EndJobs) -> Result<HashMap<JobId, How>, Failed> {
+        let jobs = uuids(request.jobs.iter().map(|end| end.job));
+        let text = |json: Option<&Json>| json.map(|json| json.as_str().to_owned());
+        let details: Vec<_> = request.jobs.iter().map(|end| end.ending.details()).collect();
+        let results: Vec<Option<String>> = details.iter().map(|(_, result, _)| text(*result)).collect();
+        let usages: Vec<Option<String>> = details.iter().map(|(_, _, usage)| text(*usage)).collect();
+        let now = self.now();
+        let who: [Param<'_>; 3] =
+            [(&request.worker.0, Type::INT4), (&request.lease.0, Type::INT8), (&jobs, Type::UUID_ARRAY)];
+        let outcome: [Param<'_>; 3] =
+            [(&results, Type::TEXT_ARRAY), (&usages, Type::TEXT_ARRAY), (&now, Type::TIMESTAMPTZ)];
+        if request.jobs.iter().all(|end| end.ending.how() == How::Succeeded) {
+            let rows =
+                self.try_call(Desk::Short, statement::COMPLETE_JOBS, &[who.as_slice(), &outcome].concat()).await?;
+            return rows
+                .iter()
+                .map(|row| Ok((job_id(row, "job")?, How::Succeeded)))
+                .collect::<Result<_, _>>()
+                .map_err(Failed::Other);
+        }
+        let hows: Vec<i16> = request.jobs.iter().map(|end| end.ending.how().code()).collect();
+        let delays: Vec<i64> = request.jobs.iter().map(|end| millis(end.ending.delay())).collect();
+        let errors: Vec<Option<String>> = details.iter().map(|(error, _, _)| text(*error)).collect();
+        let each: [Param<'_>; 3] =
+            [(&hows, Type::INT2_ARRAY), (&delays, Type::INT8_ARRAY), (&errors, Type::TEXT_ARRAY)];
+        let params = [who.as_slice(), &each, &outcome].concat();
+        let rows = self.try_call(Desk::Short, statement::END_JOBS, &params).await?;
+        rows.iter().map(|row| Ok((job_id(row, "job")?, how(row)?))).collect::<Result<_, _>>().map_err(Failed::Other)
+    }
+
+    /// How these grants ended, read with a fresh snapshot: the winner has committed by now.
+    async fn look_up(&self, request: &EndJobs, jobs: &[JobId]) -> Result<HashMap<JobId, How>, Failed> {
+        let jobs = uuids(jobs.iter().copied());
+        let params: [Param<'_>; 3] =
+            [(&request.worker.0, Type::INT4), (&request.lease.0, Type::INT8), (&jobs, Type::UUID_ARRAY)];
+        let rows = self.try_call(Desk::Short, statement::LOOK_UP_ENDINGS, &params).await?;
+        rows.iter().map(|row| Ok((job_id(row, "job")?, how(row)?))).collect::<Result<_, _>>().map_err(Failed::Other)
+    }
+}
+
+fn claimed_job(row: &Row) -> Result<ClaimedJob, StoreError> {
+    Ok(ClaimedJob {
+        id: job_id(row, "job")?,
+        tenant: named(row, "tenant")?,
+        kind: named(row, "kind")?,
+        payload: Json::from_store(get::<String>(row, "payload")?),
+        priority: priority(row)?,
+        attempt: count(row, "attempt")?,
+        losses: count(row, "losses")?,
+        rules: rules(row)?,
+        trace: get(row, "trace")?,
+        run_at: time(row, "run_at")?,
+        created_at: time(row, "created_at")?,
+    })
+}
+
+fn reclaimed(row: &Row) -> Result<Reclaimed, StoreError> {
+    let worker = get::<Option<&str>>(row, "worker")?.map(str::parse::<tenure_core::name::WorkerName>).transpose();
+    Ok(Reclaimed {
+        job: job_id(row, "job")?,
+        lease: LeaseNo(get(row, "lease")?),
+        worker: worker.map_err(|e| StoreError::Corrupt(e.to_string()))?,
+        how: how(row)?,
+    })
+}

@@ -1,0 +1,44 @@
+//! Tenure on the Postgres a team already runs.
+//!
+//! The rules are in `tenure-core`; here they are SQL, held equal by the contract suite. Statements of our own are files
+//! in `src/sql`, one each; what must run inside a user's transaction or be callable from any language is a function,
+//! made by the migrations in `src/migrations`.
+//!
+//! # Layout
+//! - [`store`]: [`PgStore`], how it is opened
+//! - [`options`]: everything that can be set
+//! - `jobs`, `lease`, `journal`, `admin`, `wake`: the verbs, by noun
+//! - [`tx`]: `within` and `complete_in`, inside a user's own transaction (`sqlx_tx`: the same for sqlx)
+//! - `floor`: where a claim begins to look
+//! - `call`, `pool`, `tls`: one round trip, with a deadline
+//! - `error`, `value`: what the server says, in our words
+//! - [`migrate`](mod@migrate): bringing the schema up, safely
+
+pub mod options;
+#[cfg(feature = "sqlx")]
+pub mod sqlx_tx;
+pub mod store;
+pub mod tx;
+
+mod admin;
+mod enqueue;
+mod jobs;
+mod journal;
+mod lease;
+mod wake;
+
+mod floor;
+pub mod migrate;
+
+mod call;
+mod error;
+mod pool;
+mod tls;
+mod value;
+
+#[cfg(feature = "mutants")]
+pub mod mutant;
+pub mod statement;
+
+pub use options::{Mode, PgOptions};
+pub use store::PgStore;

@@ -1,0 +1,172 @@
+-- 0001_tables: facts are written once, narrow rows move, an ending locks nothing shared.
+--
+-- A job is *ready* while it has a ready row, *running* while a lease lists it and no attempt row with that lease
+-- exists; otherwise its final attempt row says how it ended. There are no foreign keys between the hot tables: each
+-- would lock a shared row per job. What they would guard is checked by tenure.violations.
+
+-- The cluster this database lives in. Restored elsewhere, transaction ids start anew and sealing would miss rows.
+create table tenure.home (
+  era smallint primary key,
+  system_identifier bigint not null,
+  since timestamptz not null default clock_timestamp()
+);
+
+create table tenure.tenant (
+  id int generated always as identity primary key,
+  name text not null unique check (name ~ '^[A-Za-z0-9._:/-]{1,100}$')
+);
+
+create table tenure.queue (
+  id int generated always as identity primary key,
+  name text not null unique check (name ~ '^[A-Za-z0-9._:/-]{1,100}$'),
+  lease_ttl_ms int not null default 60000 check (lease_ttl_ms between 1000 and 86400000),
+  paused boolean not null default false,
+  -- An idle worker wants to be woken until then; never cleared, it runs out.
+  idle_until timestamptz not null default '-infinity',
+  -- When somebody last looked below the floors for rows that were committed late.
+  swept_at timestamptz not null default '-infinity'
+) with (fillfactor = 50);
+
+-- A line is a tenant and a gate, interned. Line 0 is the one line of a queue without fairness.
+create table tenure.line (
+  id int primary key,
+  tenant int,
+  gate text
+);
+insert into tenure.line (id) values (0);
+
+-- One row per start of a worker process; two starts may share a name.
+create table tenure.worker (
+  id int generated always as identity primary key,
+  name text not null check (name ~ '^[A-Za-z0-9._:/-]{1,100}$'),
+  registered_at timestamptz not null default clock_timestamp()
+);
+
+-- The durable request. Written once, never updated (trigger below).
+create table tenure.job (
+  id uuid primary key,
+  created_at timestamptz not null,
+  run_at timestamptz not null,                      -- as asked; the ready row knows the current one
+  tenant int not null,
+  queue int not null,
+  priority smallint not null default 2 check (priority between 0 and 3),
+  max_attempts smallint not null default 5 check (max_attempts between 1 and 1000),
+  max_losses smallint not null default 8 check (max_losses between 1 and 1003),
+  kind text not null check (length(kind) between 1 and 100),
+  backoff text,                                     -- null: the default policy
+  unique_policy smallint check (unique_policy between 1 and 4),
+  unique_scope text,
+  unique_key text,
+  trace text,
+  payload jsonb not null,
+  check ((unique_policy is null) = (unique_key is null) and (unique_key is null) = (unique_scope is null))
+);
+
+-- state: 0 queued, 1 retryable, 2 waiting (run_at infinity until it is opened). Claiming deletes the row.
+create table tenure.ready (
+  run_at timestamptz not null,
+  job uuid not null,
+  queue int not null,
+  line int not null default 0,
+  priority smallint not null check (priority between 0 and 3),
+  attempt smallint not null default 0 check (attempt >= 0),
+  losses smallint not null default 0 check (losses >= 0),
+  state smallint not null default 0 check (state between 0 and 2),
+  check ((state = 2) = (run_at = 'infinity'))
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0,
+        autovacuum_analyze_scale_factor = 0.05);
+create index ready_claim on tenure.ready (queue, line, priority, run_at, job);
+create unique index ready_job on tenure.ready (job);
+
+-- The fenced, time-bound right to run what was claimed together. `no` is the fence: cache 1, drawn after the ready rows
+-- are deleted. Only renewed_at and expires_at ever change.
+create table tenure.lease (
+  no bigint generated always as identity (cache 1) primary key,
+  queue int not null,
+  worker int not null,
+  claimed_at timestamptz not null,
+  renewed_at timestamptz not null,
+  expires_at timestamptz not null,
+  jobs uuid[] not null check (cardinality(jobs) between 1 and 256),
+  attempts smallint[] not null check (cardinality(attempts) = cardinality(jobs)),
+  losses smallint[] not null check (cardinality(losses) = cardinality(jobs))
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500,
+        autovacuum_vacuum_cost_delay = 0);
+
+-- One row per ended attempt. Two endings of one grant meet on the key, so one wins and the other learns how it ended.
+-- how: 1 succeeded 2 retry 3 failed 4 dead 5 canceled 6 snoozed 7 released 8 lost.
+-- final: the job ended with it; requeue clears the flag. At most one final row per job is kept by the verbs and checked
+-- by tenure.violations: a unique partial index would cost 84 bytes of WAL a job.
+create table tenure.attempt (
+  job uuid not null,
+  lease bigint not null,
+  started_at timestamptz,                           -- null: ended without a lease
+  ended_at timestamptz not null,
+  worker int,
+  attempt smallint not null check (attempt >= 0),
+  losses smallint not null default 0 check (losses >= 0),
+  how smallint not null check (how between 1 and 8),
+  final boolean not null check (not final or how in (1, 3, 4, 5)),
+  error jsonb,
+  result jsonb,
+  usage jsonb,
+  primary key (job, lease)
+);
+create index attempt_unsuccessful on tenure.attempt (how, job) where final and how <> 1;
+create index attempt_ended on tenure.attempt using brin (ended_at) with (autosummarize = on);
+
+-- policy: 1 while_active, 2 unless_failed, 3 forever, 4 window. Endings touch no key; the next enqueue that meets a key
+-- whose holder has let go takes it over. Idempotency keys are windows in a scope no kind can have.
+create table tenure.unique_key (
+  tenant int not null,
+  scope text not null,
+  key text not null,
+  policy smallint not null check (policy between 1 and 4),
+  job uuid not null,
+  expires_at timestamptz,
+  digest bytea,                                     -- of an idempotent request's body
+  primary key (tenant, scope, key),
+  check ((policy = 4) = (expires_at is not null))
+);
+
+-- The holder of a running job is asked to stop. Met by the holder, by reclaim, or by the next claim.
+create table tenure.cancel_request (
+  job uuid primary key,
+  requested_at timestamptz not null,
+  actor text,
+  reason text
+);
+
+-- Every transition, in the same statement. event: 1 claimed 2 cancel_requested 3 requeued 4 opened 5 pruned
+-- 6 queue_paused 7 queue_resumed 8 journal_dropped 9 rehomed, 10 + how for endings.
+create table tenure.journal (
+  id bigint generated always as identity (cache 1) primary key,
+  xid xid8 not null default pg_current_xact_id(),
+  at timestamptz not null,
+  era smallint not null default 1,
+  event smallint not null check (event between 1 and 18 and event <> 10),
+  worker int,
+  lease bigint,
+  jobs uuid[] not null check (cardinality(jobs) <= 1000),
+  actor text,
+  reason text,
+  details jsonb
+);
+create index journal_xid on tenure.journal (xid);
+create index journal_lease on tenure.journal (lease) where lease is not null;
+create index journal_job on tenure.journal ((jobs[1])) where lease is null and cardinality(jobs) = 1;
+
+-- snapshot: rows visible in it and not in the one before belong to this seal; null: the rest of an ended era.
+create table tenure.seal (
+  no bigint primary key check (no > 0),
+  era smallint not null,
+  snapshot pg_snapshot,
+  sealed_at timestamptz not null default clock_timestamp(),
+  rows bigint not null check (rows >= 0),
+  prev bytea not null unique check (length(prev) = 32),
+  hash bytea not null unique check (length(hash) = 32)
+);
+
+insert into tenure.home (era, system_identifier) select 1, system_identifier from pg_control_system();
+insert into tenure.tenant (name) values ('default');
+insert into tenure.queue (name) values ('default');

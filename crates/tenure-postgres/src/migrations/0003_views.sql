@@ -1,0 +1,116 @@
+-- 0003_views: jobs and audit_log, as people expect to read them.
+-- A union of branches with constant states: a filter on state plans only its own branch.
+
+create function tenure.error_message(error jsonb) returns text language sql immutable parallel safe as $$
+  select case jsonb_typeof(error) when 'string' then error #>> '{}' when 'object' then coalesce(error ->> 'message', error::text)
+    else error::text end
+$$;
+
+create view tenure.jobs as
+with ready as not materialized (
+  select r.state as code, j.*, r.run_at as due, r.attempt, r.losses, p.ended_at, p.error, p.usage
+  from tenure.ready r
+  join tenure.job j on j.id = r.job
+  left join lateral (
+    select a.ended_at, a.error, a.usage from tenure.attempt a where a.job = r.job order by a.lease desc limit 1
+  ) p on true
+), held as not materialized (
+  select j.*, l.no, l.worker, l.claimed_at, l.renewed_at, l.expires_at, u.attempt, u.losses
+  from tenure.lease l
+  cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+  join tenure.job j on j.id = u.job
+  where not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+), ended as not materialized (
+  select a.how, j.*, a.attempt, a.losses, a.started_at, a.ended_at, a.worker, a.lease, a.error, a.result, a.usage
+  from tenure.attempt a
+  join tenure.job j on j.id = a.job
+  where a.final
+), shown as (
+  select id, tenant, queue, kind, payload, priority, 'waiting' as state, attempt, max_attempts, losses, max_losses,
+    created_at as due, null::timestamptz as next_retry_at, null::int as worker, null::bigint as lease,
+    null::timestamptz as locked_at, null::timestamptz as heartbeat_at, null::timestamptz as lease_expires_at,
+    created_at, null::timestamptz as started_at, null::timestamptz as completed_at, created_at as updated_at,
+    error, null::jsonb as result, usage, backoff, trace
+  from ready where code = 2
+  union all
+  select id, tenant, queue, kind, payload, priority, 'queued', attempt, max_attempts, losses, max_losses,
+    due, null, null, null, null, null, null, created_at, null, null, coalesce(ended_at, created_at),
+    error, null, usage, backoff, trace
+  from ready where code = 0
+  union all
+  select id, tenant, queue, kind, payload, priority, 'retryable', attempt, max_attempts, losses, max_losses,
+    due, due, null, null, null, null, null, created_at, null, null, coalesce(ended_at, created_at),
+    error, null, usage, backoff, trace
+  from ready where code = 1
+  union all
+  select id, tenant, queue, kind, payload, priority, 'running', attempt, max_attempts, losses, max_losses,
+    run_at, null, worker, no, claimed_at, renewed_at, expires_at, created_at, claimed_at, null, renewed_at,
+    null, null, null, backoff, trace
+  from held
+  union all
+  select id, tenant, queue, kind, payload, priority, 'succeeded', attempt, max_attempts, losses, max_losses,
+    run_at, null, null, null, null, null, null, created_at, started_at, ended_at, ended_at,
+    error, result, usage, backoff, trace
+  from ended where how = 1
+  union all
+  select id, tenant, queue, kind, payload, priority, 'failed', attempt, max_attempts, losses, max_losses,
+    run_at, null, null, null, null, null, null, created_at, started_at, ended_at, ended_at,
+    error, result, usage, backoff, trace
+  from ended where how = 3
+  union all
+  select id, tenant, queue, kind, payload, priority, 'dead', attempt, max_attempts, losses, max_losses,
+    run_at, null, null, null, null, null, null, created_at, started_at, ended_at, ended_at,
+    error, result, usage, backoff, trace
+  from ended where how = 4
+  union all
+  select id, tenant, queue, kind, payload, priority, 'canceled', attempt, max_attempts, losses, max_losses,
+    run_at, null, null, null, null, null, null, created_at, started_at, ended_at, ended_at,
+    error, result, usage, backoff, trace
+  from ended where how = 5
+)
+select s.id, t.name as tenant, q.name as queue, s.kind, s.payload, s.priority, s.state, s.attempt as attempts,
+  s.max_attempts, s.losses, s.max_losses, s.due as run_at, s.next_retry_at, w.name as locked_by, s.lease, s.locked_at,
+  s.heartbeat_at, s.lease_expires_at, s.created_at, s.started_at, s.completed_at, s.updated_at,
+  tenure.error_message(s.error) as error_message, s.error, s.result, s.usage, s.backoff, s.trace,
+  exists (select from tenure.cancel_request c where c.job = s.id) as cancel_requested
+from shown s
+join tenure.tenant t on t.id = s.tenant
+join tenure.queue q on q.id = s.queue
+left join tenure.worker w on w.id = s.worker;
+
+create view tenure.audit_log as
+select g.id, g.at, coalesce(w.name, g.actor) as who,
+  (array['claimed', 'cancel_requested', 'requeued', 'opened', 'pruned', 'queue_paused', 'queue_resumed', 'journal_dropped',
+    'rehomed', null, 'succeeded', 'retry', 'failed', 'dead', 'canceled', 'snoozed', 'released', 'lost'])[g.event] as event,
+  g.lease, u.job, g.reason, g.details
+from tenure.journal g
+left join tenure.worker w on w.id = g.worker
+left join lateral unnest(g.jobs) u (job) on true;
+
+-- Broken invariants. No rows is the only good answer; ids as in docs/ARCHITECTURE.md.
+create view tenure.violations as
+with held as materialized (
+  select u.job, l.no, u.attempt, u.losses
+  from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+  where not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+), places as (
+  select job, 'ready' as place from tenure.ready
+  union all select job, 'lease ' || no from held
+  union all select job, 'ended under ' || lease from tenure.attempt where final
+)
+select case when bool_and(place like 'lease %') then 'L1' when bool_and(place like 'ended%') then 'L3' else 'L2' end as invariant,
+  job, 'it is in several places: ' || string_agg(place, ', ' order by place) as detail
+from places group by job having count(*) > 1
+union all
+select 'L2', j.id, 'it is nowhere: neither ready, nor held, nor ended' from tenure.job j
+where not exists (select from places p where p.job = j.id)
+union all
+select 'L2', p.job, 'it is ' || p.place || ' without a job row' from places p
+where not exists (select from tenure.job j where j.id = p.job)
+union all
+select 'L4', r.job, format('attempt %s of %s, loss %s of %s', r.attempt, j.max_attempts, r.losses, j.max_losses)
+from tenure.ready r join tenure.job j on j.id = r.job
+where r.attempt >= j.max_attempts and r.state <> 2 or r.losses >= j.max_losses
+union all
+select 'L5', h.job, format('lease %s is not above an earlier one of the job', h.no) from held h
+where exists (select from tenure.attempt a where a.job = h.job and a.lease >= h.no);

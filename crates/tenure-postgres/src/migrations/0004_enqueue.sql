@@ -1,0 +1,162 @@
+-- 0004_enqueue: storing jobs, for the library and for plain SQL alike.
+--
+-- tenure.enqueue_rows does the work for arrays of checked values (the library checks with the same rules in Rust);
+-- tenure.enqueue and tenure.enqueue_many are for people and other languages: they check, fill in defaults and notify.
+-- All of them run in the caller's transaction.
+
+-- A new uuid v7.
+create function tenure.new_id() returns uuid language sql volatile as $$
+  select encode(set_byte(set_byte(
+    overlay(uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6),
+    6, (get_byte(uuid_send(gen_random_uuid()), 6) & 15) | 112), 8, (get_byte(uuid_send(gen_random_uuid()), 8) & 63) | 128), 'hex')::uuid
+$$;
+
+create function tenure.id_time(id uuid) returns timestamptz language sql immutable parallel safe as $$
+  select to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)
+$$;
+
+-- Where a job stands; null: there is no such job (any more).
+create function tenure.state_of(_job uuid) returns text language sql stable as $$
+  select coalesce(
+    (select (array['queued', 'retryable', 'waiting'])[r.state + 1] from tenure.ready r where r.job = _job),
+    (select (array['succeeded', null, 'failed', 'dead', 'canceled'])[a.how] from tenure.attempt a where a.job = _job and a.final limit 1),
+    (select 'running' from tenure.job j where j.id = _job))
+$$;
+
+-- Interns names; a name that is new is entered now.
+create function tenure.queue_ids(_names text[]) returns int[] language plpgsql as $$
+declare ids int[]; begin
+  for i in 1..2 loop
+    select array_agg(q.id order by n.ord) into ids from unnest(_names) with ordinality n (name, ord) left join tenure.queue q on q.name = n.name;
+    exit when array_position(ids, null) is null;
+    insert into tenure.queue (name) select distinct name from unnest(_names) n (name) order by name on conflict do nothing;
+  end loop;
+  return ids;
+end $$;
+
+create function tenure.tenant_ids(_names text[]) returns int[] language plpgsql as $$
+declare ids int[]; begin
+  for i in 1..2 loop
+    select array_agg(t.id order by n.ord) into ids from unnest(_names) with ordinality n (name, ord) left join tenure.tenant t on t.name = n.name;
+    exit when array_position(ids, null) is null;
+    insert into tenure.tenant (name) select distinct name from unnest(_names) n (name) order by name on conflict do nothing;
+  end loop;
+  return ids;
+end $$;
+
+-- Takes a key for _job, or says who has it. The usual duplicate ends at a plain read. A key whose holder has let go is
+-- taken over under its row lock, looking again: requeue holds the same lock, and without it two jobs would be active.
+create function tenure.take_key(_tenant int, _scope text, _key text, _policy smallint, _job uuid, _expires timestamptz, _digest bytea, _batch uuid[], _now timestamptz)
+  returns uuid language plpgsql as $$
+declare k tenure.unique_key; state text; holds boolean; begin
+  for i in 1..100 loop
+    insert into tenure.unique_key (tenant, scope, key, policy, job, expires_at, digest)
+      values (_tenant, _scope, _key, _policy, _job, _expires, _digest) on conflict do nothing;
+    if found then return _job; end if;
+    for look in 1..2 loop
+      if look = 1 then
+        select * into k from tenure.unique_key u where u.tenant = _tenant and u.scope = _scope and u.key = _key;
+      else
+        select * into k from tenure.unique_key u where u.tenant = _tenant and u.scope = _scope and u.key = _key for update;
+      end if;
+      exit when not found;                                        -- freed meanwhile: insert again
+      state := tenure.state_of(k.job);
+      if state is null and k.job = any (_batch) then state := 'queued'; end if;   -- stored a moment later, by this very call
+      holds := case k.policy
+        when 1 then state is not null and state not in ('succeeded', 'failed', 'dead', 'canceled')
+        when 2 then state is null or state not in ('failed', 'dead', 'canceled')      -- pruned: freed keys go with the job
+        when 3 then true
+        else k.expires_at > _now end;
+      if holds or k.job = _job then
+        if k.digest is distinct from _digest then
+          raise exception 'idempotency key `%` was used for job % with another body and cannot name job %', _key, k.job, _job using errcode = 'TN409';
+        end if;
+        return k.job;
+      end if;
+      if look = 2 then
+        update tenure.unique_key u set policy = _policy, job = _job, expires_at = _expires, digest = _digest
+          where u.tenant = _tenant and u.scope = _scope and u.key = _key;
+        return _job;
+      end if;
+    end loop;
+  end loop;
+  raise exception 'unique key `%` keeps changing hands', _key using errcode = '40001';
+end $$;
+
+-- The scope of idempotency keys: no kind and no scope of a caller can hold a control character.
+create function tenure.idempotency_scope() returns text language sql immutable parallel safe as $$ select e'\x01idempotency' $$;
+
+-- Stores jobs, in the order given; `job` is the one that is there now, `state` where an earlier one stands.
+create function tenure.enqueue_rows(
+  _ids uuid[], _tenants text[], _queues text[], _kinds text[], _payloads jsonb[], _priorities smallint[], _run_ats timestamptz[],
+  _delays_ms bigint[], _waiting boolean[], _max_attempts smallint[], _max_losses smallint[], _backoffs text[], _traces text[],
+  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null)
+  returns table (ord int, job uuid, created boolean, state text) language plpgsql as $$
+declare
+  moment timestamptz := coalesce(_now, clock_timestamp());
+  tenants int[] := tenure.tenant_ids(_tenants);
+  queues int[] := tenure.queue_ids(_queues);
+  holders uuid[] := _ids;
+  waits uuid[] := array(select w.id from unnest(_ids, _waiting) w (id, waiting) where w.waiting);
+  stored uuid[];
+  off uuid;
+  k record;
+begin
+  select i.id into off from unnest(_ids) i (id)
+    where substr(i.id::text, 15, 1) <> '7' or tenure.id_time(i.id) not between moment - interval '1 day' and moment + interval '1 day' limit 1;
+  if off is not null then
+    raise exception 'id `%` is refused: a job id is a uuid of version 7 whose time is within a day of the store''s clock %', off, moment using errcode = 'TN422';
+  end if;
+  -- Keys are taken in one order, whatever the order of the jobs, so that two batches cannot wait for each other.
+  for k in
+    select n.ord::int as ord, n.tenant, u.scope, u.key, u.policy, u.expires_at, u.digest, n.id, n.idempotency_key
+    from unnest(_ids, tenants, _tenants, _queues, _kinds, _payloads, _policies, _windows_ms, _scopes, _keys, _idempotency_keys) with ordinality
+      n (id, tenant, tenant_name, queue, kind, payload, policy, window_ms, scope, key, idempotency_key, ord)
+    cross join lateral (
+      select n.scope, n.key, n.policy, moment + n.window_ms * interval '1 ms' as expires_at, null::bytea as digest where n.key is not null
+      union all
+      select tenure.idempotency_scope(), n.idempotency_key, 4::smallint, moment + interval '7 days',
+        sha256(convert_to(concat_ws(e'\x01', n.tenant_name, n.queue, n.kind, n.payload::text), 'UTF8')) where n.idempotency_key is not null
+    ) u
+    order by n.tenant, u.digest is null, u.scope collate "C", u.key collate "C", n.ord
+  loop
+    -- A job found by its idempotency key asks for no other; one found by its unique key is what the request is answered with.
+    continue when holders[k.ord] <> k.id;
+    holders[k.ord] := tenure.take_key(k.tenant, k.scope, k.key, k.policy, k.id, k.expires_at, k.digest, _ids, moment);
+    if holders[k.ord] <> k.id and k.idempotency_key is not null then
+      update tenure.unique_key u set job = holders[k.ord]
+        where u.tenant = k.tenant and u.scope = tenure.idempotency_scope() and u.key = k.idempotency_key;
+      -- Jobs of this call that were found by the same idempotency key are answered with the same job: this one is not stored.
+      holders := array_replace(holders, k.id, holders[k.ord]);
+    end if;
+  end loop;
+  -- One unnest of everything: subscripts into arrays of text are linear, a batch of them quadratic.
+  with input as materialized (
+    select * from unnest(_ids, holders, tenants, queues, _kinds, _payloads, _priorities, _run_ats, _delays_ms, _waiting, _max_attempts, _max_losses, _backoffs, _traces,
+      _policies, _scopes, _keys) with ordinality
+      i (id, holder, tenant, queue, kind, payload, priority, run_at, delay_ms, waiting, max_attempts, max_losses, backoff, trace, policy, scope, key, ord)
+    where i.holder = i.id
+  ), j as (
+    insert into tenure.job (id, created_at, run_at, tenant, queue, priority, max_attempts, max_losses, kind, backoff, unique_policy, unique_scope, unique_key, trace, payload)
+    select i.id, moment, greatest(coalesce(i.run_at, moment + coalesce(i.delay_ms, 0) * interval '1 ms'), moment),
+      i.tenant, i.queue, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.policy, i.scope, i.key, i.trace, i.payload
+    from input i order by i.ord
+    on conflict (id) do nothing
+    returning tenure.job.id, tenure.job.queue, tenure.job.priority, tenure.job.run_at
+  ), r as (
+    insert into tenure.ready (run_at, job, queue, priority, state)
+    select case when j.id = any (waits) then 'infinity' else j.run_at end, j.id, j.queue, j.priority, case when j.id = any (waits) then 2 else 0 end from j
+  )
+  select array_agg(j.id) into stored from j;
+  if cardinality(stored) = cardinality(_ids) then
+    return query select n.ord::int, n.id, true, null::text from unnest(_ids) with ordinality n (id, ord) order by n.ord;
+    return;
+  end if;
+  return query
+    select n.ord::int, n.holder, n.made, case when n.made then null else tenure.state_of(n.holder) end
+    from (
+      select i.ord, i.holder, i.holder = i.id and i.id = any (coalesce(stored, '{}')) and row_number() over (partition by i.id order by i.ord) = 1 as made
+      from unnest(_ids, holders) with ordinality i (id, holder, ord)
+    ) n
+    order by n.ord;
+end $$;

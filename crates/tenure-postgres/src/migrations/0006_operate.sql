@@ -1,0 +1,149 @@
+-- 0006_operate: cancel, requeue, open, prune. Usable by hand: select tenure.cancel('01933c5e-…', reason => 'duplicate order');
+--
+-- Whoever calls is written into the journal: the actor given, else the database role.
+
+-- Refuses a job that does not exist or is out of sight, in the same words for both.
+create function tenure.find_job(_job uuid, _tenant text) returns tenure.job language plpgsql stable as $$
+declare j tenure.job; begin
+  select * into j from tenure.job where id = _job;
+  if not found or (_tenant is not null and _tenant is distinct from (select name from tenure.tenant where id = j.tenant)) then
+    raise exception 'job % is not known here', _job using errcode = 'TN404';
+  end if;
+  return j;
+end $$;
+
+-- Ends a waiting job at once; asks the holder of a running one, or fences it with force. Answers canceled, requested or before.
+-- With force it may run in a transaction that stays open, so it holds the lease for key share: reclaim skips it then.
+create function tenure.cancel(job uuid, force boolean default false, tenant text default null, actor text default null, reason text default null, now timestamptz default null)
+  returns text language plpgsql as $$
+declare
+  moment timestamptz := coalesce(now, clock_timestamp());
+  who text := coalesce(actor, session_user);
+  of_job uuid := job;
+  held bigint;
+  state text;
+begin
+  perform tenure.check_text('reason', reason);
+  perform tenure.find_job(of_job, tenant);
+  for i in 1..3 loop
+    with x as (
+      delete from tenure.ready r where r.job = of_job returning r.job, r.attempt, r.losses
+    ), a as (
+      insert into tenure.attempt (job, lease, ended_at, attempt, losses, how, final)
+      select x.job, nextval('tenure.lease_no_seq'), moment, x.attempt, x.losses, 5, true from x
+      returning attempt.job, attempt.lease
+    )
+    insert into tenure.journal (at, event, lease, jobs, actor, reason) select moment, 15, a.lease, array[a.job], who, cancel.reason from a;
+    if found then return 'canceled'; end if;
+    state := tenure.state_of(of_job);
+    if state = 'canceled' then return 'before'; end if;
+    if state in ('succeeded', 'failed', 'dead') then
+      raise exception 'job % has ended already: it is %', of_job, state using errcode = 'TN409';
+    end if;
+    if not force then
+      -- A job put back meanwhile is ended by the next round; one that passes unseen is ended by the claim that meets it.
+      with q as (
+        insert into tenure.cancel_request (job, requested_at, actor, reason) values (of_job, moment, who, cancel.reason) on conflict do nothing returning cancel_request.job
+      )
+      insert into tenure.journal (at, event, jobs, actor, reason) select moment, 2, array[q.job], who, cancel.reason from q;
+      if tenure.state_of(of_job) = 'running' then return 'requested'; end if;
+      continue;
+    end if;
+    select l.no into held from tenure.lease l
+      where of_job = any (l.jobs) and not exists (select from tenure.attempt a where a.job = of_job and a.lease = l.no)
+      order by l.no for key share;
+    continue when not found;
+    with a as (
+      insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final)
+      select of_job, l.no, l.claimed_at, moment, l.worker, l.attempts[p], l.losses[p], 5, true
+      from tenure.lease l cross join lateral array_position(l.jobs, of_job) p where l.no = held
+      on conflict do nothing returning attempt.job, attempt.lease
+    )
+    insert into tenure.journal (at, event, lease, jobs, actor, reason) select moment, 15, a.lease, array[a.job], who, cancel.reason from a;
+    if found then return 'canceled'; end if;
+  end loop;
+  raise exception 'job % keeps changing hands', of_job using errcode = '40001';
+end $$;
+
+-- Revives a failed, dead or canceled job: attempts and losses start again, the fence does not. The key's row lock comes
+-- first (an enqueue may be taking the key over), then the flag, whose row lock makes two requeues one.
+create function tenure.requeue(job uuid, tenant text default null, actor text default null, reason text default null, now timestamptz default null)
+  returns void language plpgsql as $$
+declare
+  moment timestamptz := coalesce(now, clock_timestamp());
+  j tenure.job;
+  holder uuid;
+begin
+  perform tenure.check_text('reason', reason);
+  j := tenure.find_job(requeue.job, requeue.tenant);
+  if j.unique_key is not null then
+    -- Another job had taken it and was pruned: it is free to be had again. (A window that is over needs no key.)
+    insert into tenure.unique_key (tenant, scope, key, policy, job)
+      select j.tenant, j.unique_scope, j.unique_key, j.unique_policy, j.id where j.unique_policy <> 4 on conflict do nothing;
+    -- A new version, not only a lock: an enqueue whose snapshot is older than this must fail, not take over what it sees as ended.
+    update tenure.unique_key k set job = k.job where k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key returning k.job into holder;
+    if holder <> j.id then
+      raise exception 'job % cannot be requeued: its unique key `%` is held by job %', j.id, j.unique_key, holder using errcode = 'TN409';
+    end if;
+  end if;
+  update tenure.attempt a set final = false where a.job = j.id and a.final and a.how in (3, 4, 5);
+  if not found then
+    raise exception 'job % cannot be requeued: it is %', j.id, tenure.state_of(j.id) using errcode = 'TN409';
+  end if;
+  delete from tenure.cancel_request c where c.job = j.id;
+  insert into tenure.ready (run_at, job, queue, priority) values (moment, j.id, j.queue, j.priority);
+  insert into tenure.journal (at, event, jobs, actor, reason) values (moment, 3, array[j.id], coalesce(requeue.actor, session_user), requeue.reason);
+end $$;
+
+-- Makes a waiting job due now.
+create function tenure.open(job uuid, tenant text default null, actor text default null, reason text default null, now timestamptz default null)
+  returns void language plpgsql as $$
+declare
+  moment timestamptz := coalesce(now, clock_timestamp());
+  of_job uuid := job;
+begin
+  perform tenure.find_job(of_job, tenant);
+  update tenure.ready r set state = 0, run_at = moment where r.job = of_job and r.state = 2;
+  if not found then
+    raise exception 'job % cannot be opened: it is %', of_job, tenure.state_of(of_job) using errcode = 'TN409';
+  end if;
+  insert into tenure.journal (at, event, jobs, actor, reason) values (moment, 4, array[of_job], coalesce(open.actor, session_user), open.reason);
+end $$;
+
+create function tenure.pause_queue(queue text, paused boolean default true, actor text default null, reason text default null, now timestamptz default null)
+  returns void language plpgsql as $$
+begin
+  perform tenure.check_name('queue', queue);
+  perform tenure.check_text('reason', reason);
+  insert into tenure.queue (name, paused) values (pause_queue.queue, pause_queue.paused)
+    on conflict (name) do update set paused = excluded.paused where queue.paused <> excluded.paused;
+  if found then
+    insert into tenure.journal (at, event, jobs, actor, reason, details)
+    values (coalesce(now, clock_timestamp()), case when pause_queue.paused then 6 else 7 end, '{}', coalesce(actor, session_user), pause_queue.reason,
+      jsonb_build_object('queue', pause_queue.queue));
+  end if;
+end $$;
+
+-- Deletes a bounded batch of jobs that ended before _before. A job goes only when no lease named by its attempts exists:
+-- a repeated report would be accepted anew, and reclaim would revive it. Freed keys go with their holder, others stay.
+create function tenure.prune(_before timestamptz, _dead_too boolean, _limit int, _now timestamptz default null) returns int language plpgsql as $$
+declare gone uuid[]; begin
+  select array_agg(p.job) into gone from (
+    select a.job from tenure.attempt a
+    where a.final and a.ended_at <= _before and (a.how <> 4 or _dead_too)
+      and not exists (select from tenure.attempt b join tenure.lease l on l.no = b.lease where b.job = a.job)
+    order by a.job limit _limit for update skip locked
+  ) p;
+  if gone is null then return 0; end if;
+  -- Look again: a requeue that was committed after the statement above began has cleared the flag.
+  select array_agg(a.job) into gone from tenure.attempt a where a.job = any (gone) and a.final;
+  if gone is null then return 0; end if;
+  delete from tenure.unique_key k using tenure.job j
+    where j.id = any (gone) and k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key and k.job = j.id
+      and case k.policy when 1 then true when 2 then tenure.state_of(k.job) <> 'succeeded' when 3 then false else k.expires_at < coalesce(_now, clock_timestamp()) end;
+  delete from tenure.cancel_request c where c.job = any (gone);
+  delete from tenure.attempt a where a.job = any (gone);
+  delete from tenure.job j where j.id = any (gone);
+  insert into tenure.journal (at, event, jobs) values (coalesce(_now, clock_timestamp()), 5, gone);
+  return cardinality(gone);
+end $$;

@@ -1,0 +1,118 @@
+-- 0007_lease: what takes leases back, and completion inside a user's own transaction.
+
+-- How long a job waits after its n-th lost lease: not at all, then 1 s doubling up to 5 minutes (tenure_core::apply::loss_delay).
+create function tenure.loss_delay(_losses int) returns interval language sql immutable parallel safe as $$
+  select case when _losses < 2 then interval '0' else least(300, 1 << least(_losses - 2, 9)) * interval '1 s' end
+$$;
+
+-- Takes back what expired leases held. Leases that somebody has locked (a user's open completion) are skipped, not waited
+-- for; what was inserted decides what follows. The second statement sees everything committed before the locks were had.
+create function tenure.reclaim(_by int, _leases_max int, _now timestamptz default null)
+  returns table (job uuid, lease bigint, worker text, how smallint) language plpgsql as $$
+declare
+  moment timestamptz := coalesce(_now, clock_timestamp());
+  gone bigint[];
+begin
+  select array_agg(s.no) into gone from (
+    select l.no from tenure.lease l where l.expires_at < moment order by l.no limit _leases_max for update skip locked
+  ) s;
+  if gone is null then return; end if;
+  return query
+  with held as materialized (
+    select u.job, u.attempt, (u.losses + 1)::smallint as losses, l.no, l.worker, l.claimed_at
+    from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+    where l.no = any (gone) and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+  ), decided as materialized (
+    select h.*, j.queue, j.priority,
+      (case when exists (select from tenure.cancel_request c where c.job = h.job) and h.losses < j.max_losses then 5
+            when h.losses >= j.max_losses then 4 else 8 end)::smallint as ending
+    from held h join tenure.job j on j.id = h.job
+  ), ended as (
+    insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final, error)
+    select d.job, d.no, d.claimed_at, moment, d.worker, d.attempt, d.losses, d.ending, d.ending in (4, 5),
+      case when d.ending = 4 then jsonb_build_object('code', 'lease_lost', 'message', format('lost its lease %s times', d.losses)) end
+    from decided d order by d.job
+    on conflict do nothing
+    returning attempt.job, attempt.lease, attempt.how
+  ), again as (
+    insert into tenure.ready (run_at, job, queue, priority, attempt, losses, state)
+    select moment + tenure.loss_delay(d.losses), d.job, d.queue, d.priority, d.attempt - 1, d.losses, 0
+    from ended e join decided d on d.job = e.job and d.no = e.lease where e.how = 8
+  ), dropped as (
+    delete from tenure.lease l where l.no = any (gone)
+  ), noted as (
+    insert into tenure.journal (at, worker, event, lease, jobs, details)
+    select moment, _by, 10 + e.how, e.lease, array_agg(e.job), jsonb_build_object('reclaimed', true) from ended e group by e.lease, e.how
+  )
+  select e.job, e.lease, w.name, e.how
+  from ended e join decided d on d.job = e.job and d.no = e.lease left join tenure.worker w on w.id = d.worker;
+end $$;
+
+-- Gives back, uncharged, what a worker holds under leases it does not know: claims whose reply was lost.
+create function tenure.release_unknown(_worker int, _known bigint[], _now timestamptz default null) returns setof uuid language plpgsql as $$
+declare
+  moment timestamptz := coalesce(_now, clock_timestamp());
+  gone bigint[];
+begin
+  select array_agg(s.no) into gone from (
+    select l.no from tenure.lease l where l.worker = _worker and l.no <> all (_known) order by l.no for update skip locked
+  ) s;
+  if gone is null then return; end if;
+  return query
+  with held as materialized (
+    select u.job, u.attempt, u.losses, l.no, l.claimed_at
+    from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+    where l.no = any (gone) and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+  ), decided as materialized (
+    select h.*, j.queue, j.priority, (case when exists (select from tenure.cancel_request c where c.job = h.job) then 5 else 7 end)::smallint as ending
+    from held h join tenure.job j on j.id = h.job
+  ), ended as (
+    insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final)
+    select d.job, d.no, d.claimed_at, moment, _worker, d.attempt, d.losses, d.ending, d.ending = 5 from decided d order by d.job
+    on conflict do nothing
+    returning attempt.job, attempt.lease, attempt.how
+  ), again as (
+    insert into tenure.ready (run_at, job, queue, priority, attempt, losses, state)
+    select moment, d.job, d.queue, d.priority, d.attempt - 1, d.losses, 0
+    from ended e join decided d on d.job = e.job and d.no = e.lease where e.how = 7
+  ), dropped as (
+    delete from tenure.lease l where l.no = any (gone)
+  ), noted as (
+    insert into tenure.journal (at, worker, event, lease, jobs) select moment, _worker, 10 + e.how, e.lease, array_agg(e.job) from ended e group by e.lease, e.how
+  )
+  select e.job from ended e;
+end $$;
+
+-- Completes a job inside the caller's own transaction: its rows and the completion commit together or not at all. A stale
+-- lease raises TN001 and a repeated completion TN002, so that the transaction can only be rolled back.
+--
+-- The lease is held for key share, so that renewal goes on and reclaim skips it while the transaction is open. A
+-- transaction that stalls is ended by the server when the lease would have ended: its idle timeout is set for that, never
+-- to 0 (that would switch it off), never above what the user has set.
+create function tenure.complete_in(_worker int, _lease bigint, _job uuid, _result jsonb default null, _usage jsonb default null, _now timestamptz default null)
+  returns void language plpgsql as $$
+declare
+  moment timestamptz := coalesce(_now, clock_timestamp());
+  left_ms bigint;
+  set_ms bigint;
+begin
+  select greatest(1, least(extract(epoch from l.expires_at - moment) * 1000, 86400000))::bigint into left_ms
+    from tenure.lease l where l.no = _lease and l.worker = _worker for key share;
+  if found then
+    select nullif(setting::bigint, 0) into set_ms from pg_settings where name = 'idle_in_transaction_session_timeout';
+    perform set_config('idle_in_transaction_session_timeout', least(left_ms, set_ms)::text, true);
+  end if;
+  with a as (
+    insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final, result, usage)
+    select _job, l.no, l.claimed_at, moment, _worker, l.attempts[p], l.losses[p], 1, true, _result, _usage
+    from tenure.lease l cross join lateral array_position(l.jobs, _job) p
+    where l.no = _lease and l.worker = _worker and p is not null
+    on conflict do nothing returning attempt.job
+  )
+  insert into tenure.journal (at, worker, event, lease, jobs) select moment, _worker, 11, _lease, array[a.job] from a;
+  if found then return; end if;
+  if exists (select from tenure.attempt a where a.job = _job and a.lease = _lease and a.how = 1) then
+    raise exception 'job % was completed before under lease %: this transaction must not commit its effects again', _job, _lease using errcode = 'TN002';
+  end if;
+  raise exception 'lease % no longer holds job %: this transaction must not commit', _lease, _job using errcode = 'TN001';
+end $$;

@@ -1,0 +1,89 @@
+//! Two pools of one server: one for the short verbs, one for everything long.
+//!
+//! The short verbs run on sessions of their own kind: their statements are written for generic plans, so the planner is
+//! told not to plan each call anew and never to scan a table (a plan made while a table was empty would otherwise scan
+//! it when it is not). Lists, seals and bulk work keep the planner's own judgement and a longer deadline.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use tenure_store::StoreError;
+
+use crate::options::{Mode, PgOptions};
+use crate::tls::Target;
+
+/// How a connection is to be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Desk {
+    /// Short verbs: claim, renew, end, cancel.
+    Short,
+    /// Lists, seals, pruning, bulk enqueues.
+    Long,
+}
+
+#[derive(Clone)]
+pub(crate) struct Pools {
+    short: Pool,
+    long: Pool,
+}
+
+impl Desk {
+    /// What a transaction or a session of this kind sets. `local` is `set local` or `set`.
+    pub(crate) fn settings(self, options: &PgOptions, local: &str) -> String {
+        // Below our own deadline, so that the server gives up first and says so.
+        let deadline = match self {
+            Self::Short => options.deadline,
+            Self::Long => options.long_deadline,
+        };
+        let statement_ms = deadline.as_millis() * 9 / 10;
+        let mut settings = format!("{local} statement_timeout = {statement_ms}; {local} jit = off");
+        if self == Self::Short {
+            // An open transaction of a user may own a key we need; that is waited for, but not long.
+            settings += &format!(
+                "; {local} lock_timeout = 1000; {local} plan_cache_mode = force_generic_plan; {local} enable_seqscan = off"
+            );
+        }
+        settings
+    }
+}
+
+impl Pools {
+    pub(crate) fn new(target: &Target, options: &PgOptions) -> Result<Self, StoreError> {
+        Ok(Self { short: pool(target, options, Desk::Short)?, long: pool(target, options, Desk::Long)? })
+    }
+
+    /// A connection, within the deadline.
+    pub(crate) async fn get(&self, desk: Desk) -> Result<Object, StoreError> {
+        let pool = match desk {
+            Desk::Short => &self.short,
+            Desk::Long => &self.long,
+        };
+        pool.get().await.map_err(StoreError::unavailable)
+    }
+}
+
+fn pool(target: &Target, options: &PgOptions, desk: Desk) -> Result<Pool, StoreError> {
+    let mut config = target.config.clone();
+    if config.get_application_name().is_none() {
+        config.application_name("tenure");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(Duration::from_secs(5).min(options.deadline));
+    }
+    let manager =
+        Manager::from_config(config, target.tls.clone(), ManagerConfig { recycling_method: RecyclingMethod::Fast });
+    let mut builder = Pool::builder(manager)
+        .max_size(options.connections_max)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(options.deadline))
+        .create_timeout(Some(options.deadline));
+    if options.mode != Mode::Pooled {
+        let settings =
+            format!("set default_transaction_isolation = 'read committed'; {}", desk.settings(options, "set"));
+        builder = builder.post_create(Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            let settings = settings.clone();
+            Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
+        }));
+    }
+    builder.build().map_err(StoreError::unavailable)
+}

@@ -1,0 +1,17 @@
+-- drop_leases.sql: delete those of these leases whose jobs have all ended; rows are the numbers that are gone now.
+-- A number that is missing is still needed, locked just now, or another worker's.
+--   $1 worker, $2 lease numbers
+with empty as materialized (
+  select l.no from tenure.lease l
+  where l.no = any ($2::bigint[])
+    and l.worker = $1::int
+    and not exists (
+      select from unnest(l.jobs) u (job)
+      where not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+    )
+  order by l.no for update skip locked
+), dropped as (
+  delete from tenure.lease l where l.no = any (array(select no from empty)) returning l.no
+)
+select n.no from unnest($2::bigint[]) n (no)
+where n.no = any (array(select no from dropped)) or not exists (select from tenure.lease l where l.no = n.no)

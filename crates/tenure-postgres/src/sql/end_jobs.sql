@@ -1,0 +1,41 @@
+-- end_jobs.sql: end attempts of one lease, each its own way, and put back what is to be tried again.
+-- Rows are the attempts ended now and how. A job that is missing ended before, or its lease moved on: look_up_endings.sql tells.
+--   $1 worker, $2 lease, $3 jobs, $4 hows, $5 delays in ms, $6 errors, $7 results, $8 usages, $9 now or null for the clock
+--
+-- What follows an ending comes from what was really inserted, never from the input: two reports of one grant would
+-- otherwise put a job back twice. A requested cancel wins over putting back; a retry without attempts left is dead.
+with held as materialized (
+  select u.job, u.attempt, u.losses, l.claimed_at
+  from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+  where l.no = $2::bigint
+    and l.worker = $1::int
+), decided as materialized (
+  select h.*, i.delay_ms, i.error, i.result, i.usage, j.queue, j.priority,
+    (case when i.how = 2 and h.attempt >= j.max_attempts then 4
+          when i.how in (2, 6, 7) and exists (select from tenure.cancel_request c where c.job = h.job) then 5
+          else i.how end)::smallint as how
+  from unnest($3::uuid[], $4::smallint[], $5::bigint[], $6::text[], $7::text[], $8::text[]) i (job, how, delay_ms, error, result, usage)
+  join held h on h.job = i.job
+  join tenure.job j on j.id = h.job and j.id = any ($3::uuid[])
+), ended as (
+  insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final, error, result, usage)
+  select d.job, $2::bigint, d.claimed_at, coalesce($9::timestamptz, clock_timestamp()), $1::int, d.attempt, d.losses, d.how, d.how in (1, 3, 4, 5),
+    d.error::jsonb, d.result::jsonb, d.usage::jsonb
+  from decided d
+  order by d.job
+  on conflict do nothing
+  returning job, how
+), again as (
+  insert into tenure.ready (run_at, job, queue, priority, attempt, losses, state)
+  select coalesce($9::timestamptz, clock_timestamp()) + d.delay_ms * interval '1 ms', d.job, d.queue, d.priority,
+    case when e.how = 2 then d.attempt else d.attempt - 1 end, d.losses, case when e.how = 2 then 1 else 0 end
+  from ended e join decided d on d.job = e.job
+  where e.how in (2, 6, 7)
+), noted as (
+  insert into tenure.journal (at, worker, event, lease, jobs)
+  select coalesce($9::timestamptz, clock_timestamp()), $1::int, 10 + e.how, $2::bigint, array_agg(e.job) from ended e group by e.how
+), dropped as (
+  delete from tenure.lease d
+  where d.no = (select l.no from tenure.lease l where l.no = $2::bigint and (select count(*) from ended) = cardinality(l.jobs) for update skip locked)
+)
+select job, how from ended

@@ -1,0 +1,3 @@
+-- list_seals.sql: seals in order. Zero rows: there are no more.
+--   $1 after this number, $2 limit
+select no, era, snapshot::text as snapshot, rows, prev, hash from tenure.seal where no > $1::bigint order by no limit $2::bigint

@@ -1,0 +1,7 @@
+-- show_attempts.sql: ended attempts of one job, oldest first. Zero rows: it has none yet.
+--   $1 job
+select a.lease, a.attempt, a.how, w.name as worker, a.started_at, a.ended_at, a.error::text as error, a.result::text as result, a.usage::text as usage
+from tenure.attempt a
+left join tenure.worker w on w.id = a.worker
+where a.job = $1::uuid
+order by a.lease

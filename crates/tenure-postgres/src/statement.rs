@@ -1,0 +1,69 @@
+//! Every statement of our own, by name.
+
+/// A statement and the verb it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statement {
+    /// The file's name without its ending.
+    pub name: &'static str,
+    /// Its text.
+    pub sql: &'static str,
+}
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $constant:ident = $name:literal;)*) => {
+        $($(#[$doc])* pub const $constant: Statement = Statement { name: $name, sql: include_str!(concat!("sql/", $name, ".sql")) };)*
+        /// All of them.
+        pub const ALL: &[Statement] = &[$($constant),*];
+    };
+}
+
+statements! {
+    /// Stores jobs.
+    ENQUEUE_JOBS = "enqueue_jobs";
+    /// Takes due jobs.
+    CLAIM_JOBS = "claim_jobs";
+    /// Ends attempts as succeeded.
+    COMPLETE_JOBS = "complete_jobs";
+    /// Ends attempts, each its own way.
+    END_JOBS = "end_jobs";
+    /// Reads how attempts ended.
+    LOOK_UP_ENDINGS = "look_up_endings";
+    /// Pushes deadlines out.
+    RENEW_LEASES = "renew_leases";
+    /// Deletes emptied leases.
+    DROP_LEASES = "drop_leases";
+    /// Takes back what expired.
+    RECLAIM_JOBS = "reclaim_jobs";
+    /// Gives back what a lost reply left behind.
+    RELEASE_UNKNOWN = "release_unknown";
+    /// May this worker sweep?
+    ELECT_SWEEP = "elect_sweep";
+    /// Jobs in full, by id.
+    SHOW_JOBS = "show_jobs";
+    /// Attempts of one job.
+    SHOW_ATTEMPTS = "show_attempts";
+    /// Ids of jobs in any state.
+    LIST_JOBS = "list_jobs";
+    /// Ids of waiting, queued or retryable jobs.
+    LIST_READY = "list_ready";
+    /// Ids of running jobs.
+    LIST_RUNNING = "list_running";
+    /// Ids of failed, dead or canceled jobs.
+    LIST_UNSUCCESSFUL = "list_unsuccessful";
+    /// Queues with counts.
+    LIST_QUEUES = "list_queues";
+    /// The last seal, and the boundary of a new one.
+    OPEN_SEAL = "open_seal";
+    /// Writes a seal.
+    WRITE_SEAL = "write_seal";
+    /// Seals in order.
+    LIST_SEALS = "list_seals";
+    /// Rows between two snapshots.
+    READ_SEALED = "read_sealed";
+    /// Rows after a snapshot.
+    READ_TAIL = "read_tail";
+    /// Notifies queues with an idle worker.
+    WAKE_IDLE = "wake_idle";
+    /// Says that a worker is idle.
+    PUSH_IDLE = "push_idle";
+}

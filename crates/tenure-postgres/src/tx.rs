@@ -1,0 +1,63 @@
+//! Inside a user's own transaction: enqueue with it, complete with it.
+//!
+//! ```no_run
+//! # async fn f(client: &mut tokio_postgres::Client, job: tenure_core::NewJob) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut tx = client.transaction().await?;
+//! tx.execute("insert into invoice (id) values ($1)", &[&42_i64]).await?;
+//! tenure_postgres::tx::enqueue_within(&tx, &[job]).await?;
+//! tx.commit().await?; // the invoice and its job, or neither
+//! # Ok(()) }
+//! ```
+
+use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
+use tenure_store::StoreError;
+use tenure_store::enqueue::Enqueued;
+use tokio_postgres::GenericClient;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::enqueue::{Columns, answers};
+use crate::error::translate;
+use crate::statement::ENQUEUE_JOBS;
+use crate::value::get;
+
+/// Stores jobs in the caller's transaction: they exist when it commits. Wakes idle workers when it does.
+pub async fn enqueue_within(tx: &impl GenericClient, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
+    let columns = Columns::new(jobs, None)?;
+    let rows = tx.query_typed(ENQUEUE_JOBS.sql, &columns.params()).await.map_err(translate)?;
+    let queues = columns.queue_names();
+    let wake: &(dyn ToSql + Sync) = &queues;
+    tx.query_typed(crate::statement::WAKE_IDLE.sql, &[(wake, Type::TEXT_ARRAY)]).await.map_err(translate)?;
+    answers(&rows)
+}
+
+/// Completes a job in the caller's transaction: its rows and the completion commit together or not at all.
+///
+/// `LeaseLost` when the lease no longer holds the job, `Conflict` when an earlier transaction has completed it: either
+/// way this transaction can only be rolled back. While it is open, renewal goes on and reclaim leaves the lease alone; a
+/// transaction that stalls until the lease would have ended is ended by the server.
+pub async fn complete_in(
+    tx: &impl GenericClient,
+    worker: WorkerId,
+    lease: LeaseNo,
+    job: JobId,
+    result: Option<&Json>,
+) -> Result<(), StoreError> {
+    let result = result.map(Json::as_str);
+    let params: [(&(dyn ToSql + Sync), Type); 4] =
+        [(&worker.0, Type::INT4), (&lease.0, Type::INT8), (job.as_uuid(), Type::UUID), (&result, Type::TEXT)];
+    let sql = "select tenure.complete_in($1, $2, $3, $4::text::jsonb)";
+    match tx.query_typed(sql, &params).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code().is_some_and(|code| code.code() == "TN001") => Err(StoreError::LeaseLost(job)),
+        Err(error) => Err(translate(error)),
+    }
+}
+
+/// Whether `(job, lease)` ended as succeeded. A worker asks after a handler said that it completed inside a transaction:
+/// one that was rolled back leaves nothing, and the job must not be renewed for ever.
+pub async fn is_completed(client: &impl GenericClient, lease: LeaseNo, job: JobId) -> Result<bool, StoreError> {
+    let params: [(&(dyn ToSql + Sync), Type); 2] = [(job.as_uuid(), Type::UUID), (&lease.0, Type::INT8)];
+    let sql = "select exists (select from tenure.attempt where job = $1 and lease = $2 and how = 1) as done";
+    let rows = client.query_typed(sql, &params).await.map_err(translate)?;
+    rows.first().map_or(Ok(false), |row| get(row, "done"))
+}

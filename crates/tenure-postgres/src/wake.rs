@@ -1,0 +1,124 @@
+//! Wake-ups by `LISTEN`. Polling is the truth; a notification only makes it faster, and one that is lost costs a poll.
+//!
+//! One connection listens for the whole process. It never opens a transaction (the server's queue of notifications would
+//! fill up behind it) and it carries nothing but queue names, which are not trusted: they only cause a claim.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::QueueName;
+use tenure_store::{StoreError, WakeStore};
+use tokio::sync::broadcast;
+use tokio_postgres::AsyncMessage;
+use tokio_postgres::types::Type;
+
+use crate::error::translate;
+use crate::options::Mode;
+use crate::pool::Desk;
+use crate::statement;
+use crate::store::PgStore;
+use crate::tls::Target;
+
+/// Names kept for a waiter that is slow to look; it is woken all the same.
+const BACKLOG: usize = 64;
+/// How long a waiter sleeps where there is no `LISTEN`.
+const POLL: Duration = Duration::from_secs(1);
+
+/// The connection that listens, made when somebody first waits.
+pub(crate) struct Listener {
+    target: Target,
+    open: Mutex<Option<broadcast::Sender<Heard>>>,
+}
+
+#[derive(Debug, Clone)]
+enum Heard {
+    Work(String),
+    Lost(String),
+}
+
+impl Listener {
+    pub(crate) fn new(target: Target) -> Self {
+        Self { target, open: Mutex::new(None) }
+    }
+
+    /// A receiver of what is heard; connects when nobody listens yet.
+    async fn subscribe(&self) -> Result<broadcast::Receiver<Heard>, StoreError> {
+        if let Some(sender) = &*self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            return Ok(sender.subscribe());
+        }
+        let (client, mut connection) = self.target.config.connect(self.target.tls.clone()).await.map_err(translate)?;
+        let (sender, receiver) = broadcast::channel(BACKLOG);
+        let heard = sender.clone();
+        let driver = tokio::spawn(async move {
+            let lost = loop {
+                match std::future::poll_fn(|cx| connection.poll_message(cx)).await {
+                    Some(Ok(AsyncMessage::Notification(said))) => {
+                        // Nobody waiting is no error: they poll.
+                        let _nobody = heard.send(Heard::Work(said.payload().to_owned()));
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => break error.to_string(),
+                    None => break "the listening connection was closed".to_owned(),
+                }
+            };
+            let _nobody = heard.send(Heard::Lost(lost));
+        });
+        client.batch_execute("listen tenure").await.map_err(translate)?;
+        let mut open = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *open = Some(sender);
+        // The client must live as long as its connection.
+        tokio::spawn(async move {
+            let _ended = driver.await;
+            drop(client);
+        });
+        Ok(receiver)
+    }
+
+    fn forget(&self) {
+        *self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+}
+
+#[async_trait]
+impl WakeStore for PgStore {
+    async fn push_idle(&self, queue: &QueueName) -> Result<(), StoreError> {
+        if self.options().mode == Mode::Direct {
+            self.call(Desk::Short, statement::PUSH_IDLE, &[(&queue.as_str(), Type::TEXT)]).await?;
+        }
+        Ok(())
+    }
+
+    async fn wait_for_work(&self, queues: &[QueueName]) -> Result<(), StoreError> {
+        if self.options().mode != Mode::Direct {
+            tokio::time::sleep(POLL).await;
+            return Ok(());
+        }
+        let mut heard = self.listener().subscribe().await?;
+        loop {
+            match heard.recv().await {
+                Ok(Heard::Work(name)) if queues.iter().any(|queue| queue.as_str() == name) => return Ok(()),
+                Ok(Heard::Work(_)) => {}
+                // Fell behind: something was said, perhaps for us.
+                Err(broadcast::error::RecvError::Lagged(_)) => return Ok(()),
+                Ok(Heard::Lost(why)) => {
+                    self.listener().forget();
+                    return Err(StoreError::Unavailable(why, None));
+                }
+                Err(broadcast::error::RecvError::Closed) => {
+                    self.listener().forget();
+                    return Err(StoreError::Unavailable("the listening connection was closed".to_owned(), None));
+                }
+            }
+        }
+    }
+}
+
+impl PgStore {
+    /// Notifies queues that have an idle worker. A failure costs a poll, nothing more, so it is not reported.
+    pub(crate) async fn wake_idle(&self, queues: &[String]) {
+        if self.options().mode == Mode::Direct {
+            let _late_not_lost = self.call(Desk::Short, statement::WAKE_IDLE, &[(&queues, Type::TEXT_ARRAY)]).await;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Tenure's Postgres store against a real server.
+
+mod database;
+
+mod contract;

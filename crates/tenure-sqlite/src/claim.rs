@@ -1,0 +1,144 @@
+//! Claim: due rows leave the line and come under one new lease.
+
+use std::time::Duration;
+
+use rusqlite::{Row, named_params};
+use tenure_core::journal::JournalEvent;
+use tenure_core::{How, JobId, Json, LeaseNo, Priority};
+use tenure_store::lease::{ClaimJobs, Claimed, ClaimedJob};
+
+use crate::ending::{self, Ending};
+use crate::fault::{Result, corrupt};
+use crate::journal::{self, Entry};
+use crate::row::{RulesReader, blob, ids_to_json, job_id, number, numbers_to_json, text, time, word};
+use crate::tx::Tx;
+
+const OPEN_QUEUE: &str = include_str!("sql/open_queue.sql");
+const CLAIM_JOBS: &str = include_str!("sql/claim_jobs.sql");
+const TAKE_READY: &str = include_str!("sql/take_ready.sql");
+const ADD_LEASE: &str = include_str!("sql/add_lease.sql");
+const DRAW_LEASE_NO: &str = include_str!("sql/draw_lease_no.sql");
+
+/// Takes due jobs of one queue, most urgent first. Those with a cancel request are ended instead: request and retry may
+/// pass each other, and here they meet again.
+pub(crate) fn claim_jobs(tx: &Tx<'_>, request: &ClaimJobs) -> Result<Option<Claimed>> {
+    let queue = tx.one(OPEN_QUEUE, named_params! { ":name": request.queue.as_str() }, |row| {
+        Ok((row.get::<_, i64>(0)?, number::<i64, u64>(row, 1, "queue.lease_ttl_ms")?))
+    })?;
+    let Some((queue, ttl_ms)) = queue else { return Ok(None) };
+    let due = find_due(tx, queue, request.limit)?;
+    if due.is_empty() {
+        return Ok(None);
+    }
+    let (doomed, jobs): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| due.cancel_requested);
+    let canceled = cancel(tx, request, &doomed)?;
+    let jobs: Vec<ClaimedJob> = jobs.into_iter().map(|due| due.job).collect();
+    let ttl = Duration::from_millis(ttl_ms);
+    let lease = if jobs.is_empty() { draw_lease_no(tx)? } else { add_lease(tx, request, queue, ttl, &jobs)? };
+    Ok(Some(Claimed { lease, ttl, jobs, canceled }))
+}
+
+/// A number from the sequence of the leases, for endings that have no lease.
+pub(crate) fn draw_lease_no(tx: &Tx<'_>) -> Result<LeaseNo> {
+    let drawn = tx.one(DRAW_LEASE_NO, &[], |row| Ok(LeaseNo(row.get(0)?)))?;
+    drawn.ok_or_else(|| corrupt("sqlite_sequence has no row for lease"))
+}
+
+struct Due {
+    job: ClaimedJob,
+    cancel_requested: bool,
+}
+
+/// Reads the due rows and deletes them.
+fn find_due(tx: &Tx<'_>, queue: i64, limit: u32) -> Result<Vec<Due>> {
+    let mut due: Vec<Due> = Vec::with_capacity(limit as usize);
+    let mut rules = RulesReader::default();
+    let mut claim = tx.statement(CLAIM_JOBS)?;
+    for urgency in Priority::ALL {
+        let left = limit as usize - due.len();
+        if left == 0 {
+            break;
+        }
+        let params = named_params! {
+            ":queue": queue, ":priority": urgency.get(), ":now": tx.now.as_micros(), ":limit": left as i64,
+        };
+        let mut rows = claim.query(params)?;
+        while let Some(row) = rows.next()? {
+            due.push(read(row, urgency, &mut rules)?);
+        }
+    }
+    let mut take = tx.statement(TAKE_READY)?;
+    for Due { job, .. } in &due {
+        let taken = take.execute(named_params! {
+            ":queue": queue,
+            ":priority": job.priority.get(),
+            ":run_at": job.run_at.as_micros(),
+            ":job": blob(&job.id),
+        })?;
+        if taken != 1 {
+            return Err(corrupt(format!("job {} waits {taken} times in one place", job.id)));
+        }
+    }
+    Ok(due)
+}
+
+fn read(row: &Row<'_>, priority: Priority, rules: &mut RulesReader) -> Result<Due> {
+    let job = ClaimedJob {
+        id: job_id(row, 0)?,
+        tenant: word(row, 4)?,
+        kind: word(row, 5)?,
+        payload: Json::from_store(text(row, 6)?),
+        priority,
+        attempt: number::<i64, u16>(row, 2, "ready.attempt")?.saturating_add(1),
+        losses: number::<i64, u16>(row, 3, "ready.losses")?,
+        rules: rules.read(row, 7, 8, 9)?,
+        trace: row.get(10)?,
+        run_at: time(row, 1)?,
+        created_at: time(row, 11)?,
+    };
+    Ok(Due { job, cancel_requested: row.get(12)? })
+}
+
+fn add_lease(tx: &Tx<'_>, request: &ClaimJobs, queue: i64, ttl: Duration, jobs: &[ClaimedJob]) -> Result<LeaseNo> {
+    let ids = ids_to_json(jobs.iter().map(|job| &job.id));
+    let params = named_params! {
+        ":queue": queue,
+        ":worker": request.worker.0,
+        ":now": tx.now.as_micros(),
+        ":expires_at": tx.now.plus(ttl).as_micros(),
+        ":jobs": ids,
+        ":attempts": numbers_to_json(jobs.iter().map(|job| job.attempt)),
+        ":losses": numbers_to_json(jobs.iter().map(|job| job.losses)),
+    };
+    let lease = tx.one(ADD_LEASE, params, |row| Ok(LeaseNo(row.get(0)?)))?;
+    let lease = lease.ok_or_else(|| corrupt("a lease was added without a number"))?;
+    let entry = Entry { worker: Some(request.worker), lease: Some(lease), ..Entry::new(JournalEvent::Claimed) };
+    journal::add_json(tx, &entry, &ids)?;
+    Ok(lease)
+}
+
+/// Ends what somebody asked to cancel, uncharged: these jobs never ran again.
+fn cancel(tx: &Tx<'_>, request: &ClaimJobs, doomed: &[Due]) -> Result<Vec<JobId>> {
+    if doomed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lease = draw_lease_no(tx)?;
+    let mut insert = ending::Insert::open(tx)?;
+    for Due { job, .. } in doomed {
+        insert.attempt(&Ending {
+            job: job.id,
+            lease,
+            attempt: job.attempt.saturating_sub(1),
+            losses: job.losses,
+            how: How::Canceled,
+            worker: Some(request.worker),
+            started_at: None,
+            details: (None, None, None),
+        })?;
+    }
+    let jobs: Vec<JobId> = doomed.iter().map(|due| due.job.id).collect();
+    let event = JournalEvent::Ended(How::Canceled);
+    let entry = Entry { worker: Some(request.worker), lease: Some(lease), ..Entry::new(event) };
+    journal::add(tx, &entry, &jobs)?;
+    Ok(jobs)
+}

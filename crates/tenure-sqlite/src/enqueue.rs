@@ -1,0 +1,147 @@
+//! Enqueue: the request, its keys and its place in the line, all or none.
+
+use std::collections::HashMap;
+
+use rusqlite::{CachedStatement, named_params};
+use tenure_core::new_job::Due;
+use tenure_core::{Backoff, JobId, NewJob, Priority, State, Timestamp};
+use tenure_store::enqueue::Enqueued;
+
+use crate::fault::{Result, corrupt};
+use crate::keys::{self, Verdict};
+use crate::queue;
+use crate::row::{blob, ready_code};
+use crate::show;
+use crate::tx::Tx;
+
+const ADD_JOB: &str = include_str!("sql/add_job.sql");
+const PUT_READY: &str = include_str!("sql/put_ready.sql");
+
+/// When a waiting row is due: at the end of time, where no claim walks over it. Its job row keeps what was asked.
+const NEVER: i64 = i64::MAX;
+
+/// Stores checked jobs, in the order given: a later one of a batch finds an earlier one's key.
+pub(crate) fn enqueue_jobs(tx: &Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>> {
+    let mut batch = Batch {
+        tx,
+        add_job: tx.statement(ADD_JOB)?,
+        line: Line::open(tx)?,
+        queues: HashMap::new(),
+        tenants: HashMap::new(),
+        backoff: None,
+    };
+    jobs.iter().map(|job| batch.enqueue(job)).collect()
+}
+
+struct Batch<'t, 'c, 'j> {
+    tx: &'t Tx<'c>,
+    add_job: CachedStatement<'c>,
+    line: Line<'t, 'c>,
+    queues: HashMap<&'j str, i64>,
+    tenants: HashMap<&'j str, i64>,
+    backoff: Option<(&'j Backoff, String)>,
+}
+
+impl<'j> Batch<'_, '_, 'j> {
+    fn enqueue(&mut self, job: &'j NewJob) -> Result<Enqueued> {
+        let tenant = match self.tenants.get(job.tenant.as_str()) {
+            Some(known) => *known,
+            None => *self.tenants.entry(job.tenant.as_str()).or_insert(queue::ensure_tenant(self.tx, &job.tenant)?),
+        };
+        if job.unique.is_some() || job.idempotency_key.is_some() {
+            // Sent twice is the same job, whatever became of its keys since.
+            if let Some(state) = show::state_of(self.tx, job.id)? {
+                return Ok(Enqueued::Found { job: job.id, state: Some(state) });
+            }
+            match keys::look(self.tx, tenant, job)? {
+                Verdict::Found(found) => return Ok(found),
+                Verdict::Free => keys::take(self.tx, tenant, job)?,
+            }
+        }
+        self.insert(tenant, job)
+    }
+
+    fn insert(&mut self, tenant: i64, job: &'j NewJob) -> Result<Enqueued> {
+        let queue = match self.queues.get(job.queue.as_str()) {
+            Some(known) => *known,
+            None => *self.queues.entry(job.queue.as_str()).or_insert(queue::ensure(self.tx, &job.queue)?),
+        };
+        if self.backoff.as_ref().is_none_or(|(known, _)| *known != &job.rules.backoff) {
+            self.backoff = Some((&job.rules.backoff, job.rules.backoff.to_string()));
+        }
+        let backoff = self.backoff.as_ref().map(|(_, line)| line.as_str());
+        let run_at = job.run_at(self.tx.now);
+        let added = self.add_job.execute(named_params! {
+            ":id": blob(&job.id),
+            ":tenant": tenant,
+            ":queue": queue,
+            ":kind": job.kind.as_str(),
+            ":priority": job.priority.get(),
+            ":payload": job.payload.as_str(),
+            ":max_attempts": job.rules.max_attempts,
+            ":max_losses": job.rules.max_losses,
+            ":backoff": backoff,
+            ":scope": keys::scope(job),
+            ":key": job.unique.as_ref().map(|unique| unique.key.as_str()),
+            ":policy": job.unique.as_ref().map(|unique| unique.policy.code()),
+            ":trace": job.trace,
+            ":run_at": run_at.as_micros(),
+            ":now": self.tx.now.as_micros(),
+        })?;
+        if added == 0 {
+            let state = show::state_of(self.tx, job.id)?;
+            return Ok(Enqueued::Found { job: job.id, state });
+        }
+        let state = if job.due == Due::WhenOpened { State::Waiting } else { State::Queued };
+        self.line.put(&Place { queue, priority: job.priority, run_at, job: job.id, attempt: 0, losses: 0, state })?;
+        Ok(Enqueued::Created(job.id))
+    }
+}
+
+/// A job's place in the line.
+pub(crate) struct Place {
+    /// Which line.
+    pub(crate) queue: i64,
+    /// How far in front.
+    pub(crate) priority: Priority,
+    /// Not before this; the past is now.
+    pub(crate) run_at: Timestamp,
+    /// Who.
+    pub(crate) job: JobId,
+    /// Attempts charged.
+    pub(crate) attempt: u16,
+    /// Leases lost.
+    pub(crate) losses: u16,
+    /// Waiting, queued or retryable.
+    pub(crate) state: State,
+}
+
+/// The line of waiting jobs, open for writing.
+pub(crate) struct Line<'t, 'c> {
+    tx: &'t Tx<'c>,
+    put_ready: CachedStatement<'c>,
+}
+
+impl<'t, 'c> Line<'t, 'c> {
+    /// Prepares for many.
+    pub(crate) fn open(tx: &'t Tx<'c>) -> Result<Self> {
+        Ok(Self { tx, put_ready: tx.statement(PUT_READY)? })
+    }
+
+    /// Puts one job into its place.
+    pub(crate) fn put(&mut self, place: &Place) -> Result<()> {
+        let state = ready_code(place.state).ok_or_else(|| corrupt(format!("{:?} does not wait", place.state)))?;
+        let run_at = if place.state == State::Waiting { NEVER } else { place.run_at.max(self.tx.now).as_micros() };
+        self.put_ready.execute(named_params! {
+            ":queue": place.queue,
+            ":priority": place.priority.get(),
+            ":run_at": run_at,
+            ":job": blob(&place.job),
+            ":attempt": place.attempt,
+            ":losses": place.losses,
+            ":state": state,
+        })?;
+        self.tx.wake();
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! The fence predicates, and a way to drop one: a contract case must notice.
+
+/// A change of every statement's text: what is found is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mutation {
+    /// A phrase of a statement.
+    pub find: &'static str,
+    /// What stands there instead. It keeps the parameters of the phrase, or the statement could not be run.
+    pub replace: &'static str,
+}
+
+/// Every predicate that keeps somebody out: name, phrase, and the phrase without its effect.
+pub const FENCES: &[(&str, &str, &str)] = &[
+    ("a lease is its worker's", "and lease.worker = :worker", "and :worker is not null"),
+    ("an ended attempt is its worker's", "and attempt.worker = :worker", "and :worker is not null"),
+    (
+        "a grant ends once",
+        "on conflict (job, lease) do nothing",
+        "on conflict (job, lease) do update set how = excluded.how, final = excluded.final",
+    ),
+    ("a future job is not claimed", "and ready.run_at <= :now", "and :now is not null"),
+    ("a paused queue hands out nothing", "and queue.paused = 0", ""),
+    ("only an expired lease is reclaimed", "where lease.expires_at < :now", "where :now is not null"),
+    (
+        "a renewal pushes the deadline",
+        "expires_at = :now + 1000 * (select queue.lease_ttl_ms from queue where queue.id = lease.queue)",
+        "expires_at = expires_at",
+    ),
+    ("only unknown leases are released", "lease.no not in (select value from json_each(:known))", ":known is not null"),
+    ("a requested cancel is met", "exists (select 1 from cancel_request where cancel_request.job = ready.job)", "0"),
+    (
+        "a requested cancel wins over putting back",
+        "exists (select 1 from cancel_request where cancel_request.job = job.id)",
+        "0",
+    ),
+    (
+        "a tenant sees its own",
+        "and (:sight is null or tenant.name = :sight)",
+        "and (:sight is null or :sight is not null)",
+    ),
+    (
+        "a lease in use is kept",
+        "and not exists (\n    select 1 from json_each(lease.jobs)",
+        "and 1 >= exists (\n    select 1 from json_each(lease.jobs)",
+    ),
+    (
+        "a job is pruned after its leases",
+        "and not exists (\n    select 1 from attempt as any_attempt",
+        "and 1 >= exists (\n    select 1 from attempt as any_attempt",
+    ),
+];

@@ -1,0 +1,97 @@
+//! Queues, tenants and workers: what jobs and leases refer to by number.
+
+use std::time::Duration;
+
+use rusqlite::named_params;
+use tenure_core::WorkerId;
+use tenure_core::journal::JournalEvent;
+use tenure_core::json::quote;
+use tenure_core::name::{QueueName, TenantName, WorkerName};
+use tenure_store::operate::{PauseQueue, SetQueue};
+use tenure_store::record::QueueRecord;
+
+use crate::fault::{Result, corrupt};
+use crate::journal::{self, Entry};
+use crate::row::{number, word};
+use crate::tx::Tx;
+
+const ADD_TENANT: &str = include_str!("sql/add_tenant.sql");
+const FIND_TENANT: &str = include_str!("sql/find_tenant.sql");
+const ADD_QUEUE: &str = include_str!("sql/add_queue.sql");
+const FIND_QUEUE: &str = include_str!("sql/find_queue.sql");
+const SET_QUEUE: &str = include_str!("sql/set_queue.sql");
+const PAUSE_QUEUE: &str = include_str!("sql/pause_queue.sql");
+const LIST_QUEUES: &str = include_str!("sql/list_queues.sql");
+const REGISTER_WORKER: &str = include_str!("sql/register_worker.sql");
+
+/// Queues with their counts.
+pub(crate) fn list_queues(tx: &Tx<'_>) -> Result<Vec<QueueRecord>> {
+    tx.all(LIST_QUEUES, named_params! { ":now": tx.now.as_micros() }, |row| {
+        Ok(QueueRecord {
+            name: word(row, 0)?,
+            paused: row.get(1)?,
+            lease_ttl: Duration::from_millis(number::<i64, u64>(row, 2, "queue.lease_ttl_ms")?),
+            due: number::<i64, u64>(row, 3, "due")?,
+            scheduled: number::<i64, u64>(row, 4, "scheduled")?,
+            running: number::<i64, u64>(row, 5, "running")?,
+        })
+    })
+}
+
+/// Creates a queue or changes its settings.
+pub(crate) fn set_queue(tx: &Tx<'_>, request: &SetQueue) -> Result<()> {
+    ensure(tx, &request.queue)?;
+    let lease_ttl_ms = i64::try_from(request.lease_ttl.as_millis()).unwrap_or(i64::MAX);
+    tx.execute(SET_QUEUE, named_params! { ":name": request.queue.as_str(), ":lease_ttl_ms": lease_ttl_ms })?;
+    Ok(())
+}
+
+/// Stops or resumes claims. A change is journaled, a repetition is not.
+pub(crate) fn pause_queue(tx: &Tx<'_>, request: &PauseQueue) -> Result<()> {
+    ensure(tx, &request.queue)?;
+    let changed =
+        tx.execute(PAUSE_QUEUE, named_params! { ":name": request.queue.as_str(), ":paused": request.paused })?;
+    if changed == 0 {
+        return Ok(());
+    }
+    let event = if request.paused { JournalEvent::QueuePaused } else { JournalEvent::QueueResumed };
+    let details = format!("{{\"queue\":{}}}", quote(request.queue.as_str()));
+    journal::add_json(tx, &Entry { details: Some(details), ..Entry::said(event, &request.word) }, "[]")?;
+    tx.wake();
+    Ok(())
+}
+
+/// Enters a start of a worker process.
+pub(crate) fn register_worker(tx: &Tx<'_>, name: &WorkerName) -> Result<WorkerId> {
+    let params = named_params! { ":name": name.as_str(), ":now": tx.now.as_micros() };
+    let id = tx.one(REGISTER_WORKER, params, |row| Ok(WorkerId(row.get(0)?)))?;
+    id.ok_or_else(|| corrupt("a worker was added without a number"))
+}
+
+/// The number of a queue, if it is known.
+pub(crate) fn find(tx: &Tx<'_>, queue: &QueueName) -> Result<Option<i64>> {
+    tx.one(FIND_QUEUE, named_params! { ":name": queue.as_str() }, |row| Ok(row.get(0)?))
+}
+
+/// The number of a queue, which is made known.
+pub(crate) fn ensure(tx: &Tx<'_>, queue: &QueueName) -> Result<i64> {
+    if let Some(known) = find(tx, queue)? {
+        return Ok(known);
+    }
+    tx.execute(ADD_QUEUE, named_params! { ":name": queue.as_str() })?;
+    find(tx, queue)?.ok_or_else(|| corrupt(format!("queue {queue} was added and is not there")))
+}
+
+/// The number of a tenant, if it is known.
+pub(crate) fn find_tenant(tx: &Tx<'_>, tenant: &TenantName) -> Result<Option<i64>> {
+    tx.one(FIND_TENANT, named_params! { ":name": tenant.as_str() }, |row| Ok(row.get(0)?))
+}
+
+/// The number of a tenant, which is made known.
+pub(crate) fn ensure_tenant(tx: &Tx<'_>, tenant: &TenantName) -> Result<i64> {
+    if let Some(known) = find_tenant(tx, tenant)? {
+        return Ok(known);
+    }
+    tx.execute(ADD_TENANT, named_params! { ":name": tenant.as_str() })?;
+    find_tenant(tx, tenant)?.ok_or_else(|| corrupt(format!("tenant {tenant} was added and is not there")))
+}

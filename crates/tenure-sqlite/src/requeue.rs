@@ -1,0 +1,64 @@
+//! Back into the line by an operator's word: requeue an ended job, open a waiting one.
+
+use rusqlite::named_params;
+use tenure_core::State;
+use tenure_core::journal::JournalEvent;
+use tenure_store::StoreError;
+use tenure_store::operate::{OpenJob, RequeueJob};
+
+use crate::cancel::remove_ready;
+use crate::enqueue::{Line, Place};
+use crate::fault::{Result, corrupt};
+use crate::journal::{self, Entry};
+use crate::keys;
+use crate::prune::forget_cancel_request;
+use crate::row::blob;
+use crate::show;
+use crate::tx::Tx;
+
+const REOPEN_ATTEMPT: &str = include_str!("sql/reopen_attempt.sql");
+
+/// Revives a failed, dead or canceled job: attempts and losses start again, the fence does not.
+pub(crate) fn requeue_job(tx: &Tx<'_>, request: &RequeueJob) -> Result<()> {
+    let job = request.job;
+    let found = show::find_job(tx, &request.sight, job)?;
+    match found.state {
+        State::Failed | State::Dead | State::Canceled => {}
+        state => {
+            let text = format!("job {job} cannot be requeued: it is {}", state.as_str());
+            return Err(StoreError::Conflict(text).into());
+        }
+    }
+    if let Some(own) = &found.unique {
+        keys::take_back(tx, found.tenant, own, job)?;
+    }
+    match tx.execute(REOPEN_ATTEMPT, named_params! { ":job": blob(&job) })? {
+        1 => {}
+        rows => return Err(corrupt(format!("job {job} has {rows} final attempts"))),
+    }
+    forget_cancel_request(tx, job)?;
+    let (queue, priority, run_at) = (found.queue, found.priority, tx.now);
+    Line::open(tx)?.put(&Place { queue, priority, run_at, job, attempt: 0, losses: 0, state: State::Queued })?;
+    journal::add(tx, &Entry::said(JournalEvent::Requeued, &request.word), &[job])
+}
+
+/// Makes a waiting job due now.
+pub(crate) fn open_job(tx: &Tx<'_>, request: &OpenJob) -> Result<()> {
+    let job = request.job;
+    let found = show::find_job(tx, &request.sight, job)?;
+    if found.state != State::Waiting {
+        let text = format!("job {job} cannot be opened: it is {}", found.state.as_str());
+        return Err(StoreError::Conflict(text).into());
+    }
+    remove_ready(tx, job)?;
+    Line::open(tx)?.put(&Place {
+        queue: found.queue,
+        priority: found.priority,
+        run_at: tx.now,
+        job,
+        attempt: found.attempt,
+        losses: found.losses,
+        state: State::Queued,
+    })?;
+    journal::add(tx, &Entry::said(JournalEvent::Opened, &request.word), &[job])
+}

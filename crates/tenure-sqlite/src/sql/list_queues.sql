@@ -1,0 +1,15 @@
+-- list_queues.sql: queues by name with what is in them.
+-- Zero rows means that nothing was ever enqueued.
+with held as (
+    select lease.queue as queue, count(*) as running
+    from lease, json_each(lease.jobs) as listed
+    where not exists (
+        select 1 from attempt where attempt.job = unhex(listed.value, '-') and attempt.lease = lease.no)
+    group by lease.queue
+)
+select queue.name, queue.paused, queue.lease_ttl_ms,
+    (select count(*) from ready where ready.queue = queue.id and ready.run_at <= :now and ready.state <> 0),
+    (select count(*) from ready where ready.queue = queue.id and (ready.run_at > :now or ready.state = 0)),
+    coalesce((select held.running from held where held.queue = queue.id), 0)
+from queue
+order by queue.name;

@@ -1,0 +1,11 @@
+-- list_unusual.sql: ids of waiting or of retryable jobs, newest first.
+-- Zero rows means that there are no more.
+select ready.job
+from ready indexed by ready_unusual
+cross join job on job.id = ready.job
+where ready.state <> 1 and ready.state = :code and ready.job < :before
+  and (:tenant is null or job.tenant = :tenant)
+  and (:queue is null or job.queue = :queue)
+  and (:kind is null or job.kind = :kind)
+order by ready.job desc
+limit :limit;

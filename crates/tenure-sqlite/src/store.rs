@@ -1,0 +1,256 @@
+//! The store's handle, and every verb of the port handed to its file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::journal::JournalRow;
+use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::seal::Seal;
+use tenure_core::{JobId, LeaseNo, NewJob, WorkerId};
+use tenure_store::clock::Clock;
+use tenure_store::enqueue::Enqueued;
+use tenure_store::journal::JournalPage;
+use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
+use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
+use tenure_store::record::{JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError, WakeStore};
+
+use crate::engine::Engine;
+use crate::fault;
+use crate::lane::Urgency;
+use crate::transaction::Transaction;
+use crate::tx::Tx;
+use crate::{
+    cancel, claim, end, enqueue, journal, list, migrate, prune, queue, reclaim, renew, requeue, show, violations, wake,
+};
+
+/// Jobs from which on an enqueue lets everybody else go first.
+const BULK_JOBS: usize = 100;
+
+/// Tenure on SQLite. Clones are handles of the same store; the last one to go closes it.
+#[derive(Clone)]
+pub struct SqliteStore {
+    engine: Arc<Engine>,
+}
+
+/// How to open a store.
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    /// Whose time it is; [`Clock::Store`] is this machine's clock.
+    pub clock: Clock,
+    /// How long a verb waits for another process that writes, before it is `Unavailable`.
+    pub busy_timeout: Duration,
+    /// A change of every statement's text, for tests of tests.
+    #[cfg(feature = "mutants")]
+    pub mutation: Option<crate::Mutation>,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            clock: Clock::Store,
+            busy_timeout: Duration::from_secs(5),
+            #[cfg(feature = "mutants")]
+            mutation: None,
+        }
+    }
+}
+
+impl SqliteStore {
+    /// Opens a file; it and its directory are created when missing. The schema is not touched: until
+    /// [`migrate`](AdminStore::migrate) every verb fails with [`StoreError::Schema`].
+    pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
+        Ok(Self { engine: Arc::new(Engine::file(path.as_ref(), options)?) })
+    }
+
+    /// Opens an empty store in memory. It runs on the caller's thread and is gone with its last handle.
+    pub fn in_memory(options: SqliteOptions) -> Result<Self, StoreError> {
+        Ok(Self { engine: Arc::new(Engine::memory(options)?) })
+    }
+
+    /// Runs `work` in one transaction, together with rows of the user's own: all of it is kept when `work` answers
+    /// `Ok`, nothing when it answers `Err` or panics (the panic goes on in the caller).
+    ///
+    /// `work` runs on the writer thread and everybody else waits for it: it must not block on anything else, and on no
+    /// other verb of this store.
+    pub async fn transaction<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+        F: FnOnce(&Transaction<'_, '_>) -> Result<T, E> + Send + 'static,
+    {
+        let shared = Arc::clone(&self.engine.shared);
+        let verb = move |tx: &Tx<'_>| {
+            migrate::check(tx, &shared)?;
+            work(&Transaction::new(tx))
+        };
+        self.engine.write(Urgency::Verb, true, verb).await
+    }
+
+    async fn write<T, F>(&self, urgency: Urgency, verb: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> fault::Result<T> + Send + 'static,
+    {
+        let shared = Arc::clone(&self.engine.shared);
+        let checked = move |tx: &Tx<'_>| {
+            migrate::check(tx, &shared)?;
+            verb(tx).map_err(StoreError::from)
+        };
+        self.engine.write(urgency, false, checked).await
+    }
+
+    async fn read<T, F>(&self, verb: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> fault::Result<T> + Send + 'static,
+    {
+        let shared = Arc::clone(&self.engine.shared);
+        let checked = move |tx: &Tx<'_>| {
+            migrate::check(tx, &shared)?;
+            verb(tx)
+        };
+        self.engine.read(checked).await
+    }
+}
+
+#[async_trait]
+impl JobStore for SqliteStore {
+    async fn enqueue_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
+        // Checked on the caller's thread: the writer's time belongs to everybody.
+        let now = self.engine.shared.now();
+        jobs.iter().try_for_each(|job| job.check(now))?;
+        let urgency = if jobs.len() >= BULK_JOBS { Urgency::Bulk } else { Urgency::Verb };
+        self.write(urgency, move |tx| enqueue::enqueue_jobs(tx, &jobs)).await
+    }
+
+    async fn show_job(&self, sight: &Sight, job: JobId) -> Result<JobRecord, StoreError> {
+        let sight = sight.clone();
+        self.read(move |tx| show::show_job(tx, &sight, job)).await
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError> {
+        filter.check()?;
+        let filter = filter.clone();
+        self.read(move |tx| list::list_jobs(tx, &filter)).await
+    }
+
+    async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {
+        request.word.check()?;
+        self.write(Urgency::Verb, move |tx| cancel::cancel_job(tx, &request)).await
+    }
+
+    async fn requeue_job(&self, request: RequeueJob) -> Result<(), StoreError> {
+        request.word.check()?;
+        self.write(Urgency::Verb, move |tx| requeue::requeue_job(tx, &request)).await
+    }
+
+    async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
+        request.word.check()?;
+        self.write(Urgency::Verb, move |tx| requeue::open_job(tx, &request)).await
+    }
+}
+
+#[async_trait]
+impl LeaseStore for SqliteStore {
+    async fn claim_jobs(&self, request: ClaimJobs) -> Result<Option<Claimed>, StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| claim::claim_jobs(tx, &request)).await
+    }
+
+    async fn renew_leases(&self, request: RenewLeases) -> Result<Renewed, StoreError> {
+        self.write(Urgency::Renewal, move |tx| renew::renew_leases(tx, &request)).await
+    }
+
+    async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| end::end_jobs(tx, &request)).await
+    }
+
+    async fn drop_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>) -> Result<Vec<LeaseNo>, StoreError> {
+        self.write(Urgency::Verb, move |tx| renew::drop_leases(tx, worker, &leases)).await
+    }
+
+    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
+        self.write(Urgency::Verb, move |tx| reclaim::release_unknown(tx, worker, &known)).await
+    }
+
+    async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError> {
+        self.write(Urgency::Verb, move |tx| reclaim::reclaim_jobs(tx, by, leases_max)).await
+    }
+}
+
+#[async_trait]
+impl JournalStore for SqliteStore {
+    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
+        self.write(Urgency::Bulk, journal::seal_journal).await
+    }
+
+    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError> {
+        self.read(move |tx| journal::list_seals(tx, after, limit)).await
+    }
+
+    async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
+        self.read(move |tx| journal::read_journal(tx, page)).await
+    }
+}
+
+#[async_trait]
+impl AdminStore for SqliteStore {
+    async fn migrate(&self) -> Result<Vec<Migration>, StoreError> {
+        let applied =
+            self.engine.write(Urgency::Verb, true, |tx| migrate::migrate(tx).map_err(StoreError::from)).await?;
+        self.engine.shared.set_migrated();
+        Ok(applied)
+    }
+
+    async fn list_migrations(&self) -> Result<Vec<Migration>, StoreError> {
+        self.engine.read(migrate::list_migrations).await
+    }
+
+    async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
+        let name = name.clone();
+        self.write(Urgency::Verb, move |tx| queue::register_worker(tx, &name)).await
+    }
+
+    async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
+        self.read(queue::list_queues).await
+    }
+
+    async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| queue::set_queue(tx, &request)).await
+    }
+
+    async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError> {
+        request.word.check()?;
+        self.write(Urgency::Verb, move |tx| queue::pause_queue(tx, &request)).await
+    }
+
+    async fn prune_jobs(&self, request: PruneJobs) -> Result<u64, StoreError> {
+        request.check()?;
+        self.write(Urgency::Bulk, move |tx| prune::prune_jobs(tx, &request)).await
+    }
+
+    async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError> {
+        self.read(move |tx| violations::find_violations(tx, limit)).await
+    }
+}
+
+#[async_trait]
+impl WakeStore for SqliteStore {
+    /// Nothing to say: everybody who waits is in this process or looks by itself.
+    async fn push_idle(&self, _queue: &QueueName) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn wait_for_work(&self, queues: &[QueueName]) -> Result<(), StoreError> {
+        let is_due = || {
+            let queues = queues.to_vec();
+            self.read(move |tx| wake::has_due(tx, &queues))
+        };
+        wake::wait(&self.engine, is_due).await
+    }
+}

@@ -1,0 +1,72 @@
+//! Tenure's verbs inside a transaction of the user's own.
+
+use rusqlite::Connection;
+use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
+use tenure_store::StoreError;
+use tenure_store::enqueue::Enqueued;
+use tenure_store::lease::{EndJob, EndJobs, Ended, Ending};
+
+use crate::tx::Tx;
+use crate::{end, enqueue};
+
+/// An open transaction, given to the closure of [`SqliteStore::transaction`](crate::SqliteStore::transaction).
+///
+/// The user's rows, the jobs enqueued and the completion of the job at hand are kept together or not at all:
+///
+/// ```
+/// # use tenure_core::{JobId, Json, KindName, NewJob, Timestamp};
+/// # use tenure_sqlite::{SqliteOptions, SqliteStore};
+/// # use tenure_store::{AdminStore, StoreError};
+/// # async fn order(store: SqliteStore, job: NewJob) -> Result<(), StoreError> {
+/// store
+///     .transaction(move |tx| {
+///         tx.connection().execute("insert into orders (total) values (42)", []).map_err(StoreError::unavailable)?;
+///         tx.enqueue(vec![job])
+///     })
+///     .await?;
+/// # Ok(()) }
+/// ```
+///
+/// The closure must neither commit nor roll back by itself; if it does, the caller hears `Unavailable`.
+pub struct Transaction<'t, 'c> {
+    tx: &'t Tx<'c>,
+}
+
+impl<'t, 'c> Transaction<'t, 'c> {
+    pub(crate) fn new(tx: &'t Tx<'c>) -> Self {
+        Self { tx }
+    }
+
+    /// The connection, for the user's own statements in the same transaction.
+    pub fn connection(&self) -> &'c Connection {
+        self.tx.conn()
+    }
+
+    /// Stores jobs, as [`enqueue_jobs`](tenure_store::JobStore::enqueue_jobs) does. They can be claimed once the
+    /// transaction is committed.
+    pub fn enqueue(&self, jobs: impl AsRef<[NewJob]>) -> Result<Vec<Enqueued>, StoreError> {
+        let jobs = jobs.as_ref();
+        jobs.iter().try_for_each(|job| job.check(self.tx.now))?;
+        Ok(enqueue::enqueue_jobs(self.tx, jobs)?)
+    }
+
+    /// Completes the job that `worker` holds under `lease`. [`StoreError::LeaseLost`] when it no longer does: answer
+    /// `Err` from the closure then, and nothing of the transaction is kept. A repeated completion is `Ok` as well,
+    /// since the first one may have been committed with its reply lost.
+    pub fn complete(
+        &self,
+        worker: WorkerId,
+        lease: LeaseNo,
+        job: JobId,
+        result: Option<Json>,
+        usage: Option<Json>,
+    ) -> Result<(), StoreError> {
+        let jobs = vec![EndJob { job, ending: Ending::Succeeded { result, usage } }];
+        let request = EndJobs { worker, lease, jobs };
+        request.check()?;
+        match end::report(self.tx, &request)?.as_slice() {
+            [Ended::Now(_) | Ended::Before(_)] => Ok(()),
+            _ => Err(StoreError::LeaseLost(job)),
+        }
+    }
+}

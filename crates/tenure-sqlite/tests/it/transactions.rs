@@ -1,0 +1,92 @@
+//! Tenure's verbs inside a user's own transaction.
+
+use tenure_core::{How, State};
+use tenure_store::lease::Ended;
+use tenure_store::operate::CancelJob;
+use tenure_store::record::Sight;
+use tenure_store::{JobStore, LeaseStore, StoreError};
+
+use crate::fixture::{Fixture, new_job, succeeded, word};
+
+async fn make_ledger(fixture: &Fixture) {
+    let made = fixture.store.transaction(|tx| {
+        tx.connection().execute_batch("create table ledger (entry text)").map_err(StoreError::unavailable)
+    });
+    made.await.unwrap();
+}
+
+async fn entries(fixture: &Fixture) -> i64 {
+    let count = fixture.store.transaction(|tx| {
+        tx.connection().query_row("select count(*) from ledger", [], |row| row.get(0)).map_err(StoreError::unavailable)
+    });
+    count.await.unwrap()
+}
+
+#[tokio::test]
+async fn rows_jobs_and_completion_are_kept_together() {
+    for fixture in [Fixture::memory().await, Fixture::file().await] {
+        make_ledger(&fixture).await;
+        let job = fixture.enqueue(1).await[0];
+        let lease = fixture.claim(1).await.unwrap().lease;
+        let (worker, next) = (fixture.worker, new_job(fixture.clock.now()));
+        let next_id = next.id;
+        let kept = fixture.store.transaction(move |tx| {
+            tx.connection().execute("insert into ledger values ('paid')", []).map_err(StoreError::unavailable)?;
+            tx.enqueue(vec![next])?;
+            tx.complete(worker, lease, job, None, None)
+        });
+        kept.await.unwrap();
+        assert_eq!((fixture.state(job).await, fixture.state(next_id).await), (State::Succeeded, State::Queued));
+        assert_eq!(entries(&fixture).await, 1);
+        // The reporter's own report finds the answer, and the emptied lease goes.
+        assert_eq!(fixture.end(lease, job, succeeded()).await, Ended::Before(How::Succeeded));
+        fixture.assert_sound().await;
+    }
+}
+
+#[tokio::test]
+async fn a_rolled_back_transaction_leaves_nothing() {
+    for fixture in [Fixture::memory().await, Fixture::file().await] {
+        make_ledger(&fixture).await;
+        let job = fixture.enqueue(1).await[0];
+        let lease = fixture.claim(1).await.unwrap().lease;
+        let (worker, next) = (fixture.worker, new_job(fixture.clock.now()));
+        let next_id = next.id;
+        let refused = fixture.store.transaction(move |tx| {
+            tx.connection().execute("insert into ledger values ('paid')", []).map_err(StoreError::unavailable)?;
+            tx.enqueue(vec![next])?;
+            tx.complete(worker, lease, job, None, None)?;
+            Err::<(), _>(StoreError::Conflict("the user changed its mind".into()))
+        });
+        assert!(matches!(refused.await, Err(StoreError::Conflict(_))));
+        assert_eq!(fixture.state(job).await, State::Running);
+        assert!(matches!(fixture.store.show_job(&Sight::All, next_id).await, Err(StoreError::NotFound(_))));
+        assert_eq!(entries(&fixture).await, 0);
+        assert_eq!(fixture.end(lease, job, succeeded()).await, Ended::Now(How::Succeeded));
+        fixture.assert_sound().await;
+    }
+}
+
+#[tokio::test]
+async fn a_stale_holder_cannot_complete() {
+    let fixture = Fixture::memory().await;
+    let job = fixture.enqueue(1).await[0];
+    let lease = fixture.claim(1).await.unwrap().lease;
+    fixture.clock.advance(std::time::Duration::from_secs(61));
+    fixture.store.reclaim_jobs(None, 10).await.unwrap();
+    let worker = fixture.worker;
+    let complete = fixture.store.transaction(move |tx| tx.complete(worker, lease, job, None, None));
+    assert!(matches!(complete.await, Err(StoreError::LeaseLost(lost)) if lost == job));
+    let force = CancelJob { sight: Sight::All, job, force: true, word: word() };
+    fixture.store.cancel_job(force).await.unwrap();
+    fixture.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_closure_that_commits_by_itself_is_told() {
+    let fixture = Fixture::file().await;
+    let ended =
+        fixture.store.transaction(|tx| tx.connection().execute_batch("commit").map_err(StoreError::unavailable));
+    assert!(matches!(ended.await, Err(StoreError::Unavailable(..))));
+    assert_eq!(fixture.enqueue(1).await.len(), 1);
+}

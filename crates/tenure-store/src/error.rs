@@ -1,0 +1,42 @@
+//! What can go wrong, grouped by what the caller does next.
+
+use tenure_core::{Invalid, JobId};
+
+/// A verb that did not do what was asked. Nothing was written, except where `Unavailable` says that nobody knows.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The caller's lease no longer holds the job: drop the result.
+    #[error("the lease no longer holds job {0}: its result is dropped")]
+    LeaseLost(JobId),
+    /// There is no such thing, or it is out of sight.
+    #[error("{0} is not known here")]
+    NotFound(String),
+    /// It is there, but not in a state that allows this.
+    #[error("{0}")]
+    Conflict(String),
+    /// The input was refused.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The store's schema and this program do not belong together.
+    #[error("{0}")]
+    Schema(String),
+    /// The store did not answer, or not in time. Whether it happened is unknown: send the same request again.
+    #[error("the store is not available: {0}")]
+    Unavailable(String, #[source] Option<Box<dyn std::error::Error + Send + Sync>>),
+    /// What came back makes no sense. A bug, or somebody wrote into the tables.
+    #[error("the store holds something unreadable: {0}")]
+    Corrupt(String),
+}
+
+impl StoreError {
+    /// Wraps a driver's error as a passing one.
+    pub fn unavailable(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Unavailable(source.to_string(), Some(Box::new(source)))
+    }
+
+    /// Whether sending the same request again may help.
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::Unavailable(..))
+    }
+}

@@ -1,0 +1,253 @@
+//! What workers ask and hear: claim, renew, end, reclaim.
+
+use std::time::Duration;
+
+use tenure_core::apply::Rules;
+use tenure_core::name::{KindName, QueueName, TenantName, WorkerName};
+use tenure_core::{How, Invalid, JobId, Json, LeaseNo, Priority, Timestamp, WorkerId};
+
+/// Most jobs one lease lists: a claim asks for 1 to this many.
+pub const LEASE_JOBS_MAX: u32 = 256;
+/// Largest result or usage record, in bytes of JSON.
+pub const RESULT_BYTES_MAX: usize = 1 << 20;
+/// Longest error text kept, in bytes; the rest is cut off with a mark.
+pub const ERROR_BYTES_MAX: usize = 8 << 10;
+
+/// Take due jobs of a queue.
+#[derive(Debug, Clone)]
+pub struct ClaimJobs {
+    /// Who takes them.
+    pub worker: WorkerId,
+    /// From where.
+    pub queue: QueueName,
+    /// At most this many, 1..=[`LEASE_JOBS_MAX`].
+    pub limit: u32,
+}
+
+/// A batch of jobs under one lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// The fence of everything the holder will say about them.
+    pub lease: LeaseNo,
+    /// How long the lease lasts from the moment the claim was *sent*.
+    pub ttl: Duration,
+    /// The jobs, most urgent first. Empty when all that was due had a cancel request.
+    pub jobs: Vec<ClaimedJob>,
+    /// Jobs ended instead of handed out, because their cancel was requested.
+    pub canceled: Vec<JobId>,
+}
+
+/// One job in its holder's hands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedJob {
+    /// Its id.
+    pub id: JobId,
+    /// Whose it is.
+    pub tenant: TenantName,
+    /// What it asks for.
+    pub kind: KindName,
+    /// For its handler.
+    pub payload: Json,
+    /// How urgent it was.
+    pub priority: Priority,
+    /// The number of this attempt; 1 is the first.
+    pub attempt: u16,
+    /// Leases lost before.
+    pub losses: u16,
+    /// Limits and retry policy.
+    pub rules: Rules,
+    /// Trace context to continue.
+    pub trace: Option<String>,
+    /// When it was due.
+    pub run_at: Timestamp,
+    /// When it was enqueued.
+    pub created_at: Timestamp,
+}
+
+/// Push deadlines out.
+#[derive(Debug, Clone)]
+pub struct RenewLeases {
+    /// The holder.
+    pub worker: WorkerId,
+    /// By number, never "all of mine": that would keep alive what a lost reply left behind.
+    pub leases: Vec<LeaseNo>,
+}
+
+/// What a renewal did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Renewed {
+    /// Leases that are good for another TTL.
+    pub leases: Vec<LeaseNo>,
+    /// Jobs under these leases that somebody asked to cancel.
+    pub cancel_requested: Vec<JobId>,
+}
+
+/// Report how jobs of one lease ended.
+#[derive(Debug, Clone)]
+pub struct EndJobs {
+    /// The holder.
+    pub worker: WorkerId,
+    /// Its lease.
+    pub lease: LeaseNo,
+    /// Each job once.
+    pub jobs: Vec<EndJob>,
+}
+
+/// Report how one job ended.
+#[derive(Debug, Clone)]
+pub struct EndJob {
+    /// The job.
+    pub job: JobId,
+    /// How.
+    pub ending: Ending,
+}
+
+/// How an attempt ended, as core decided from what the holder said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// Done.
+    Succeeded {
+        /// What the handler returned.
+        result: Option<Json>,
+        /// What it used.
+        usage: Option<Json>,
+    },
+    /// Try again after `delay`. Stored as dead when the attempts are used up all the same.
+    Retry {
+        /// From now, by the store's clock.
+        delay: Duration,
+        /// What went wrong.
+        error: Json,
+    },
+    /// A permanent error.
+    Failed {
+        /// What went wrong.
+        error: Json,
+    },
+    /// Dead now.
+    Dead {
+        /// What went wrong.
+        error: Json,
+    },
+    /// The holder stopped because it was asked to, or decided so.
+    Canceled {
+        /// Why, if there is more to say.
+        error: Option<Json>,
+    },
+    /// Later, uncharged.
+    Snoozed {
+        /// From now, by the store's clock.
+        delay: Duration,
+    },
+    /// Given back, uncharged.
+    Released {
+        /// From now, by the store's clock.
+        delay: Duration,
+    },
+}
+
+/// The answer to one report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Written now. `how` differs from the report when a requested cancel won over putting the job back, or when a
+    /// retry had no attempts left.
+    Now(How),
+    /// Written before by this very report, whose reply was lost.
+    Before(How),
+    /// The lease no longer holds the job. `how` tells how the grant ended, where that is known.
+    LeaseLost {
+        /// `lost` when reclaimed, `canceled` when fenced by force.
+        how: Option<How>,
+    },
+    /// Not written: somebody's open transaction is ending this very attempt. Ask again.
+    Busy,
+}
+
+/// One job taken back from an expired lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reclaimed {
+    /// The job.
+    pub job: JobId,
+    /// The lease that expired.
+    pub lease: LeaseNo,
+    /// Who held it, for the log.
+    pub worker: Option<WorkerName>,
+    /// `lost` when it is queued again, `dead` when its losses are used up, `canceled` when that was requested.
+    pub how: How,
+}
+
+impl ClaimJobs {
+    /// Refuses a limit outside of 1..=256.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if (1..=LEASE_JOBS_MAX).contains(&self.limit) {
+            return Ok(());
+        }
+        Err(Invalid::new("limit", self.limit, format!("a claim takes 1 to {LEASE_JOBS_MAX} jobs")))
+    }
+}
+
+impl EndJobs {
+    /// Refuses a report that names a job twice, names none, or carries more than can be stored.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.jobs.is_empty() || self.jobs.len() > LEASE_JOBS_MAX as usize {
+            return Err(Invalid::new("report", self.jobs.len(), format!("it names 1 to {LEASE_JOBS_MAX} jobs")));
+        }
+        let mut ids: Vec<JobId> = self.jobs.iter().map(|end| end.job).collect();
+        ids.sort_unstable();
+        if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Invalid::new("report", twice[0], "it names each job once"));
+        }
+        self.jobs.iter().try_for_each(|end| end.ending.check())
+    }
+}
+
+impl Ending {
+    /// How the attempt ends, as reported.
+    pub const fn how(&self) -> How {
+        match self {
+            Self::Succeeded { .. } => How::Succeeded,
+            Self::Retry { .. } => How::Retry,
+            Self::Failed { .. } => How::Failed,
+            Self::Dead { .. } => How::Dead,
+            Self::Canceled { .. } => How::Canceled,
+            Self::Snoozed { .. } => How::Snoozed,
+            Self::Released { .. } => How::Released,
+        }
+    }
+
+    /// The wait before the job is due again; zero where it is not put back.
+    pub const fn delay(&self) -> Duration {
+        match self {
+            Self::Retry { delay, .. } | Self::Snoozed { delay } | Self::Released { delay } => *delay,
+            Self::Succeeded { .. } | Self::Failed { .. } | Self::Dead { .. } | Self::Canceled { .. } => Duration::ZERO,
+        }
+    }
+
+    /// The error, the result and the usage to store.
+    pub const fn details(&self) -> (Option<&Json>, Option<&Json>, Option<&Json>) {
+        match self {
+            Self::Succeeded { result, usage } => (None, result.as_ref(), usage.as_ref()),
+            Self::Retry { error, .. } | Self::Failed { error } | Self::Dead { error } => (Some(error), None, None),
+            Self::Canceled { error } => (error.as_ref(), None, None),
+            Self::Snoozed { .. } | Self::Released { .. } => (None, None, None),
+        }
+    }
+
+    /// Whether a stored ending `how` is this report's own: the reply was lost, or the rules turned it into another.
+    pub fn is_answered_by(&self, how: How) -> bool {
+        let put_back = !self.how().is_final();
+        how == self.how()
+            || (put_back && how == How::Canceled)
+            || (matches!(self, Self::Retry { .. }) && how == How::Dead)
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let (error, result, usage) = self.details();
+        for (field, json) in [("error", error), ("result", result), ("usage", usage)] {
+            if let Some(json) = json {
+                json.check_bytes(field, RESULT_BYTES_MAX)?;
+            }
+        }
+        Ok(())
+    }
+}

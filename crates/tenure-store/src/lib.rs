@@ -1,0 +1,27 @@
+//! The port between Tenure and its stores.
+//!
+//! A store is Postgres or SQLite; both pass the suite in `tenure-contract`. The verbs are coarse (many jobs at once,
+//! one transaction each) and split by noun. Nobody above this line knows SQL, nobody below it decides a rule.
+//!
+//! # Layout
+//! - [`store`]: the traits, all verbs on one page
+//! - [`error`]: what can go wrong, grouped by what the caller does next
+//! - [`enqueue`], [`lease`], [`operate`], [`record`], [`journal`]: requests and replies
+//! - [`audit`]: recomputes the sealed journal and replays it through the lifecycle
+//! - [`clock`]: whose time it is
+
+pub mod store;
+
+pub mod error;
+
+pub mod enqueue;
+pub mod journal;
+pub mod lease;
+pub mod operate;
+pub mod record;
+
+pub mod audit;
+pub mod clock;
+
+pub use error::StoreError;
+pub use store::{AdminStore, JobStore, JournalStore, LeaseStore, Store, WakeStore};

@@ -1,0 +1,167 @@
+//! Jobs, queues and findings as people read them.
+
+use std::time::Duration;
+
+use tenure_core::apply::Rules;
+use tenure_core::name::{KindName, QueueName, TenantName};
+use tenure_core::{How, Invalid, JobId, Json, LeaseNo, Priority, State, Timestamp};
+
+/// Whose jobs a caller may see and touch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Sight {
+    /// Every tenant's: an operator.
+    #[default]
+    All,
+    /// One tenant's; everything else does not exist.
+    Tenant(TenantName),
+}
+
+/// One line of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSummary {
+    /// Its id.
+    pub id: JobId,
+    /// Whose it is.
+    pub tenant: TenantName,
+    /// Where it waits.
+    pub queue: QueueName,
+    /// What it asks for.
+    pub kind: KindName,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Where it stands.
+    pub state: State,
+    /// Attempts charged.
+    pub attempt: u16,
+    /// Attempts allowed.
+    pub max_attempts: u16,
+    /// When it is or was due.
+    pub run_at: Timestamp,
+    /// When it was enqueued.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// Who holds it.
+    pub locked_by: Option<String>,
+    /// The last error.
+    pub error: Option<Json>,
+}
+
+/// One job in full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRecord {
+    /// What a list shows of it.
+    pub summary: JobSummary,
+    /// For its handler.
+    pub payload: Json,
+    /// Limits and retry policy.
+    pub rules: Rules,
+    /// Leases lost.
+    pub losses: u16,
+    /// Trace context.
+    pub trace: Option<String>,
+    /// The lease that holds it.
+    pub lease: Option<LeaseNo>,
+    /// When that lease ends unless renewed.
+    pub lease_expires_at: Option<Timestamp>,
+    /// When that lease was last renewed.
+    pub heartbeat_at: Option<Timestamp>,
+    /// Whether its holder was asked to stop.
+    pub cancel_requested: bool,
+    /// Ended attempts, oldest first.
+    pub attempts: Vec<AttemptRecord>,
+}
+
+/// One ended attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptRecord {
+    /// Its fence.
+    pub lease: LeaseNo,
+    /// Its number at the time.
+    pub attempt: u16,
+    /// How it ended.
+    pub how: How,
+    /// Who held it.
+    pub worker: Option<String>,
+    /// When it was claimed; `None` for an ending without a lease.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// What went wrong.
+    pub error: Option<Json>,
+    /// What the handler returned.
+    pub result: Option<Json>,
+    /// What it used.
+    pub usage: Option<Json>,
+}
+
+/// Which jobs to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobFilter {
+    /// What the caller may see.
+    pub sight: Sight,
+    /// Only these.
+    pub state: Option<State>,
+    /// Only these.
+    pub queue: Option<QueueName>,
+    /// Only these.
+    pub kind: Option<KindName>,
+    /// Only jobs older than this id: the last one of the page before.
+    pub before: Option<JobId>,
+    /// Running, and not renewed for this long.
+    pub stuck_for: Option<Duration>,
+    /// At most this many, 1..=1,000.
+    pub limit: u32,
+}
+
+impl Default for JobFilter {
+    fn default() -> Self {
+        Self { sight: Sight::All, state: None, queue: None, kind: None, before: None, stuck_for: None, limit: 20 }
+    }
+}
+
+impl JobFilter {
+    /// Refuses a page that is empty or too large.
+    pub fn check(&self) -> Result<(), Invalid> {
+        crate::operate::check_batch(self.limit)
+    }
+}
+
+/// A queue and what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueRecord {
+    /// Its name.
+    pub name: QueueName,
+    /// Whether claims are stopped.
+    pub paused: bool,
+    /// How long a lease lasts without renewal.
+    pub lease_ttl: Duration,
+    /// Due and claimable.
+    pub due: u64,
+    /// Waiting for their time or for an opening.
+    pub scheduled: u64,
+    /// Under a lease.
+    pub running: u64,
+}
+
+/// A step of the schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migration {
+    /// 1, 2, 3 …
+    pub version: i32,
+    /// What it is for.
+    pub name: String,
+    /// Whether this store has it.
+    pub applied: bool,
+}
+
+/// A broken invariant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which, by its id in docs/ARCHITECTURE.md.
+    pub invariant: String,
+    /// Where.
+    pub job: Option<JobId>,
+    /// What was seen.
+    pub detail: String,
+}

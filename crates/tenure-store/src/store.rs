@@ -1,0 +1,118 @@
+//! Every verb a store has, by noun.
+//!
+//! Two rules hold for all of them. A verb is one transaction: it happened whole or not at all. And every verb may be
+//! sent again after a lost reply: the second answer says what the first one did.
+
+use async_trait::async_trait;
+use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::seal::Seal;
+use tenure_core::{JobId, LeaseNo, NewJob, WorkerId};
+
+use crate::enqueue::Enqueued;
+use crate::error::StoreError;
+use crate::journal::JournalPage;
+use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
+use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
+use crate::record::{JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+
+/// A store: all nouns together.
+pub trait Store: JobStore + LeaseStore + JournalStore + AdminStore + WakeStore {}
+impl<S: JobStore + LeaseStore + JournalStore + AdminStore + WakeStore> Store for S {}
+
+/// Producers and operators: jobs by their id.
+#[async_trait]
+pub trait JobStore: Send + Sync {
+    /// Stores jobs, all or none. Answers in the order given: created, or found with the job that was there before.
+    async fn enqueue_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError>;
+
+    /// One job with its attempts. `NotFound` for an unknown id and for a job out of sight alike.
+    async fn show_job(&self, sight: &Sight, job: JobId) -> Result<JobRecord, StoreError>;
+
+    /// Jobs that match, newest first.
+    async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError>;
+
+    /// Ends a job nobody holds; asks the holder of a running one, or fences it with `force`.
+    async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError>;
+
+    /// Revives a failed, dead or canceled job: attempts and losses start again. `Conflict` when it has not ended, when
+    /// it succeeded, or when another job has taken its unique key meanwhile.
+    async fn requeue_job(&self, request: RequeueJob) -> Result<(), StoreError>;
+
+    /// Makes a waiting job due now. `Conflict` when it does not wait.
+    async fn open_job(&self, request: OpenJob) -> Result<(), StoreError>;
+}
+
+/// Workers: what they hold and how it ends.
+#[async_trait]
+pub trait LeaseStore: Send + Sync {
+    /// Takes due jobs of one queue under one new lease; `None` when there is nothing to do. Never more than asked.
+    async fn claim_jobs(&self, request: ClaimJobs) -> Result<Option<Claimed>, StoreError>;
+
+    /// Pushes the deadline of these leases out. A number missing in the reply is unknown, not lost: ask again.
+    async fn renew_leases(&self, request: RenewLeases) -> Result<Renewed, StoreError>;
+
+    /// Reports how jobs of one lease ended, each answered by itself, in the order given.
+    async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError>;
+
+    /// Deletes those of these leases whose jobs have all ended; answers which are gone now. (`end_jobs` drops a lease by
+    /// itself when one report ends all of it.)
+    async fn drop_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>) -> Result<Vec<LeaseNo>, StoreError>;
+
+    /// Gives back, uncharged, what this worker holds under leases it does not know: the claims whose reply was lost.
+    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError>;
+
+    /// Takes back what expired leases held, at most `leases_max` leases.
+    async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError>;
+}
+
+/// The record of every transition, and its seals.
+#[async_trait]
+pub trait JournalStore: Send + Sync {
+    /// Seals what became visible since the last seal; `None` when there is nothing.
+    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError>;
+
+    /// Seals after number `after`, in order, at most `limit`.
+    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError>;
+
+    /// Journal rows of one seal or of the unsealed tail, in id order.
+    async fn read_journal(&self, page: JournalPage) -> Result<Vec<tenure_core::journal::JournalRow>, StoreError>;
+}
+
+/// The store itself, its queues and its workers.
+#[async_trait]
+pub trait AdminStore: Send + Sync {
+    /// Brings the schema up to this program's version; answers what was applied. Two at once: one waits.
+    async fn migrate(&self) -> Result<Vec<Migration>, StoreError>;
+
+    /// Every migration this program knows, and whether it is applied.
+    async fn list_migrations(&self) -> Result<Vec<Migration>, StoreError>;
+
+    /// Enters a worker process start into the registry; its number goes into leases and journal.
+    async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError>;
+
+    /// Queues with their counts, by name.
+    async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError>;
+
+    /// Creates a queue or changes its settings.
+    async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError>;
+
+    /// Stops or resumes claims of a queue; running jobs go on.
+    async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError>;
+
+    /// Deletes jobs that ended long ago, a bounded batch; answers how many.
+    async fn prune_jobs(&self, request: PruneJobs) -> Result<u64, StoreError>;
+
+    /// Looks for broken invariants, at most `limit`. An empty answer is the only good one.
+    async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError>;
+}
+
+/// Wake-ups. Polling is the truth; these only make it faster.
+#[async_trait]
+pub trait WakeStore: Send + Sync {
+    /// Says that a worker of this queue is idle and wants to be woken for the next second.
+    async fn push_idle(&self, queue: &QueueName) -> Result<(), StoreError>;
+
+    /// Waits until work may have come into one of these queues. May return early; returns an error instead of hanging
+    /// when the connection is lost, and then everything must be fetched anew.
+    async fn wait_for_work(&self, queues: &[QueueName]) -> Result<(), StoreError>;
+}

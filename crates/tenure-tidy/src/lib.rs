@@ -1,0 +1,1 @@
+//! Checks of the project itself. There is nothing here but `tests/it`.

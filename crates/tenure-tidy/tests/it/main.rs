@@ -1,0 +1,5 @@
+//! The project keeps its own rules.
+
+mod arrows;
+mod files;
+mod sql;
