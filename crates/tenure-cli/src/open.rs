@@ -32,6 +32,17 @@ pub(crate) async fn ready(location: &Setting<Location>) -> Result<Arc<dyn Store>
     }
 }
 
+/// Begins a new era of a journal that was restored into another cluster.
+pub(crate) async fn rehome(location: &Setting<Location>) -> Result<(), Failure> {
+    match &location.value {
+        Location::Sqlite(_) => {
+            let message = format!("{} needs no new home: an SQLite file is at home wherever it lies", location.value);
+            Err(Failure::new("conflict", exit::REFUSED, message))
+        }
+        Location::Postgres(url) => Ok(PgStore::rehome(url, PgOptions::default()).await?),
+    }
+}
+
 /// A store as it is found, for `tenure migrate`.
 pub(crate) async fn unmigrated(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
     let opened: Result<Arc<dyn Store>, StoreError> = match &location.value {

@@ -250,6 +250,8 @@ macro_rules! each_case {
             a_reclaim_takes_no_more_leases_than_asked,
             a_batch_ends_one_by_one_and_the_lease_goes_last,
             an_answer_survives_the_lease,
+            an_answer_belongs_to_its_own_lease,
+            an_answer_belongs_to_its_own_worker,
             a_claim_whose_reply_was_lost_is_given_back_uncharged,
             a_number_that_was_never_given_out_holds_nothing,
             a_report_of_many_is_answered_one_by_one_in_order,

@@ -23,6 +23,8 @@ const PORT_TRIES: usize = 5;
 pub struct Options {
     /// Whether a commit waits for the disk. Off is several times faster; benches want it on.
     pub fsync: bool,
+    /// Whether it speaks TLS, with a certificate for 127.0.0.1 signed by [`Postgres::root_certificate`].
+    pub tls: bool,
     /// More lines for `postgresql.conf`.
     pub settings: Vec<(String, String)>,
 }
@@ -59,6 +61,9 @@ impl Postgres {
         let mut initdb = Command::new(bin_dir.join("initdb"));
         initdb.args(["--pgdata", &data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
         home.run(initdb.args(["--no-sync", "--no-instructions"]))?;
+        if options.tls {
+            make_certificates(&home)?;
+        }
         fs::write(format!("{data}/postgresql.auto.conf"), settings(&home, port, options))?;
         let postgres = bin_dir.join("postgres").display().to_string();
         // The status line says "ready" once connections are accepted.
@@ -82,6 +87,11 @@ impl Postgres {
     /// Where `psql`, `pgbench` and the others are.
     pub fn bin_dir(&self) -> &Path {
         &self.bin_dir
+    }
+
+    /// The certificate that signed the server's own; there when it was started with `tls`.
+    pub fn root_certificate(&self) -> PathBuf {
+        self.home.dir.join("root.crt")
     }
 
     /// The directory of its Unix socket.
@@ -140,8 +150,25 @@ fn settings(home: &Home, port: u16, options: &Options) -> String {
         format!("full_page_writes = {durable}"),
         "logging_collector = off".to_owned(),
     ];
+    if options.tls {
+        let file = |name: &str| home.path(name);
+        lines.extend(["ssl = on".to_owned(), format!("ssl_cert_file = '{}'", file("server.crt"))]);
+        lines.push(format!("ssl_key_file = '{}'", file("server.key")));
+    }
     lines.extend(options.settings.iter().map(|(name, value)| format!("{name} = '{value}'")));
     lines.join("\n") + "\n"
+}
+
+/// A root and a server certificate, by `openssl`, owned by the server's user.
+fn make_certificates(home: &Home) -> io::Result<()> {
+    let openssl = find_program("openssl", &[])?;
+    let run = |line: &str| home.run(Command::new(&openssl).args(line.split(' ')));
+    fs::write(home.path("server.ext"), "subjectAltName=DNS:localhost,IP:127.0.0.1\n")?;
+    run("req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=root -keyout root.key -out root.crt")?;
+    run("req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr")?;
+    run(
+        "x509 -req -in server.csr -CA root.crt -CAkey root.key -CAcreateserial -days 3650 -extfile server.ext -out server.crt",
+    )
 }
 
 /// `pg_config --bindir`, then Debian's directories, newest version first, then `PATH`.

@@ -40,13 +40,31 @@ enum MigrateCommand {
     /// Say what `up` would apply, and change nothing
     #[command(after_help = "Examples:\n  tenure migrate dry-run")]
     DryRun,
+    /// Begin a new era of the journal, after the database was restored into another Postgres cluster
+    #[command(after_help = REHOME_HELP)]
+    Rehome,
 }
+
+const REHOME_HELP: &str = "\
+Examples:
+  tenure --database postgres://localhost/app migrate rehome
+
+Transaction ids begin anew in another cluster, so seals made there could miss rows:
+every other command refuses to work until this was run once.";
 
 pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Answer, Failure> {
     let place = session.settings.location.value.to_string();
+    if let Some(MigrateCommand::Rehome) = args.what {
+        open::rehome(&session.settings.location).await?;
+        match session.out.is_json() {
+            true => session.out.json(&json!({ "store": place, "rehomed": true }))?,
+            false => session.out.line(format!("{place} is at home here; its journal goes on in a new era.")),
+        }
+        return Ok(Answer::Done);
+    }
     let store = open::unmigrated(&session.settings.location).await?;
     let (key, mut migrations) = match args.what {
-        None | Some(MigrateCommand::Up) => ("applied", store.migrate().await?),
+        None | Some(MigrateCommand::Up | MigrateCommand::Rehome) => ("applied", store.migrate().await?),
         Some(MigrateCommand::Status) => ("migrations", store.list_migrations().await?),
         Some(MigrateCommand::DryRun) => ("missing", store.list_migrations().await?),
     };

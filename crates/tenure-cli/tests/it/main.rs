@@ -1,4 +1,4 @@
-//! The real binary on a fresh SQLite store in a temporary directory.
+//! The real binary: on a fresh SQLite store in a temporary directory, and on a Postgres database of its own.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -10,6 +10,7 @@ mod enqueue_file;
 mod help;
 mod jobs;
 mod place;
+mod postgres;
 mod precedence;
 mod queues;
 mod unavailable;

@@ -14,7 +14,7 @@ use tenure_store::{LeaseStore, StoreError};
 
 use super::ModelStore;
 use super::mutant::Mutant;
-use super::tables::{Lease, Tables};
+use super::tables::{Attempt, Lease, Tables};
 
 #[async_trait]
 impl LeaseStore for ModelStore {
@@ -159,6 +159,10 @@ impl ModelStore {
         let anyone = self.has(Mutant::WorkerIgnored) || self.has(Mutant::LeaseIgnored);
         let held = |row: &Lease| (row.worker == worker || anyone) && row.jobs.contains(&end.job);
         let held = tables.leases.get(&lease).is_some_and(held);
+        let others = |attempt: &Attempt| attempt.record.lease == lease && attempt.holder.is_some_and(|it| it != worker);
+        if !anyone && row.attempts.iter().any(others) {
+            return Ended::LeaseLost { how: None };
+        }
         let before = row.ended_under(lease);
         if held && before.is_some() && self.has(Mutant::EndedTwice) {
             (row.job.state, row.job.lease) = (State::Running, Some(lease));

@@ -40,6 +40,8 @@ pub(super) struct Row {
 #[derive(Clone)]
 pub(super) struct Attempt {
     pub(super) record: AttemptRecord,
+    /// Whose grant it was, if it was one.
+    pub(super) holder: Option<WorkerId>,
     /// Cleared when the job is requeued.
     pub(super) is_final: bool,
 }
@@ -154,6 +156,7 @@ impl Tables {
             None => self.next_lease(),
         };
         let lease = job.lease.and_then(|lease| self.leases.get(&lease));
+        let holder = lease.map(|lease| lease.worker);
         let (error, result, usage) = ending.map_or((None, None, None), Ending::details);
         let record = AttemptRecord {
             lease: number,
@@ -167,7 +170,7 @@ impl Tables {
             usage: usage.cloned(),
         };
         if let Some(row) = self.jobs.get_mut(&id) {
-            row.attempts.push(Attempt { record, is_final: how.is_final() });
+            row.attempts.push(Attempt { record, holder, is_final: how.is_final() });
         }
         number
     }

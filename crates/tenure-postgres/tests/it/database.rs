@@ -1,6 +1,7 @@
 //! A fresh database for each test, cloned from a migrated template.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tenure_contract::postgres_server::{psql, shared_admin_url};
@@ -28,8 +29,9 @@ impl Database {
     }
 
     fn create(how: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
-        let name = format!("t_{}_{nanos}", std::process::id());
+        let name = format!("t_{}_{}_{nanos}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
         psql(shared_admin_url(), &format!("create database {name} {how}")).expect("create a database");
         Self { url: at(shared_admin_url(), &name), name }
     }
@@ -67,7 +69,11 @@ pub(crate) async fn fixture(mode: Mode, clock: ManualClock) -> Fixture {
 
 /// A fixture of the contract suite with these options.
 pub(crate) async fn fixture_with(options: PgOptions, clock: ManualClock) -> Fixture {
-    let database = Database::new().await;
+    fixture_on(Database::new().await, options, clock).await
+}
+
+/// A fixture of the contract suite on this database.
+pub(crate) async fn fixture_on(database: Database, options: PgOptions, clock: ManualClock) -> Fixture {
     let name = format!("postgres {:?}", options.mode);
     let store = database.store(options).await;
     Fixture::new(&name, Arc::new(store), clock).keeping(database)

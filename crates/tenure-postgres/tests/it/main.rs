@@ -3,3 +3,5 @@
 mod database;
 
 mod contract;
+mod fences;
+mod tls;

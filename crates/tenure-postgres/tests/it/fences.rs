@@ -1,0 +1,114 @@
+//! Each fence of the real SQL, dropped one at a time: named cases of the contract suite turn red.
+//!
+//! The same cases are green on the real SQL: they are part of `contract::direct`.
+
+use tenure_contract::{clock_at_start, run_case};
+use tenure_postgres::PgOptions;
+use tenure_postgres::mutant::Mutant;
+use tenure_store::clock::Clock;
+
+use crate::database::{Database, fixture_on};
+
+/// A predicate that keeps somebody out, what stands there without it, and the cases that miss it.
+struct Fence {
+    place: Place,
+    find: &'static str,
+    replace: &'static str,
+    missed_by: &'static [&'static str],
+}
+
+enum Place {
+    /// A file in `src/sql`.
+    Statement(&'static str),
+    /// A function of the schema.
+    Function(&'static str),
+}
+
+use Place::{Function, Statement};
+
+#[rustfmt::skip] // one fence a block
+const FENCES: &[Fence] = &[
+    Fence { place: Statement("complete_jobs"), find: "and l.worker = $1::int", replace: "and $1::int is not null",
+        missed_by: &["a_worker_cannot_complete_under_the_lease_of_another", "a_refused_verb_leaves_no_row"] },
+    Fence { place: Statement("complete_jobs"), find: "on conflict do nothing", replace: "on conflict (job, lease) do update set how = excluded.how",
+        missed_by: &["a_completion_sent_twice_is_answered_as_done_before", "a_completion_after_a_forced_cancel_is_lost"] },
+    Fence { place: Statement("end_jobs"), find: "and l.worker = $1::int", replace: "and $1::int is not null",
+        missed_by: &["a_worker_cannot_fail_under_the_lease_of_another", "a_worker_cannot_snooze_under_the_lease_of_another"] },
+    Fence { place: Statement("end_jobs"), find: "on conflict do nothing", replace: "on conflict (job, lease) do update set how = excluded.how, final = excluded.final",
+        missed_by: &["a_failure_after_a_forced_cancel_changes_nothing"] },
+    Fence { place: Statement("end_jobs"), find: "when i.how = 2 and h.attempt >= j.max_attempts then 4", replace: "",
+        missed_by: &["a_retry_without_attempts_left_is_stored_as_dead"] },
+    Fence { place: Statement("end_jobs"), find: "exists (select from tenure.cancel_request c where c.job = h.job)", replace: "false",
+        missed_by: &["a_requested_cancel_wins_over_a_retry", "a_requested_cancel_wins_over_snooze_and_release"] },
+    Fence { place: Statement("look_up_endings"), find: "and a.lease = $2::bigint", replace: "and $2::bigint is not null",
+        missed_by: &["an_answer_belongs_to_its_own_lease"] },
+    Fence { place: Statement("look_up_endings"), find: "and (a.worker = $1::int or a.worker is null)", replace: "and $1::int is not null",
+        missed_by: &["an_answer_belongs_to_its_own_worker"] },
+    Fence { place: Statement("renew_leases"), find: "and l.worker = $1::int", replace: "and $1::int is not null",
+        missed_by: &["a_worker_cannot_renew_the_lease_of_another"] },
+    Fence { place: Statement("drop_leases"), find: "and l.worker = $1::int", replace: "and $1::int is not null",
+        missed_by: &["a_worker_cannot_drop_the_lease_of_another"] },
+    Fence { place: Statement("drop_leases"), find: "where not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)", replace: "where false",
+        missed_by: &["a_lease_that_still_holds_a_job_is_not_dropped"] },
+    Fence { place: Statement("claim_jobs"), find: "and not paused", replace: "",
+        missed_by: &["a_paused_queue_hands_out_nothing"] },
+    Fence { place: Statement("claim_jobs"), find: "and r.run_at <= q.due", replace: "",
+        missed_by: &["a_job_is_not_claimed_before_its_time"] },
+    Fence { place: Function("reclaim"), find: "l.expires_at < moment", replace: "true",
+        missed_by: &["a_good_lease_is_not_taken_back"] },
+    Fence { place: Function("release_unknown"), find: "l.worker = _worker and", replace: "",
+        missed_by: &["a_worker_gives_back_nothing_of_another"] },
+    Fence { place: Function("release_unknown"), find: "and l.no <> all (_known)", replace: "",
+        missed_by: &["a_claim_whose_reply_was_lost_is_given_back_uncharged"] },
+    Fence { place: Function("find_job"), find: "_tenant is distinct from (select name from tenure.tenant where id = j.tenant)", replace: "false",
+        missed_by: &["a_job_of_another_tenant_cannot_be_canceled", "a_job_of_another_tenant_cannot_be_requeued"] },
+    Fence { place: Function("prune"), find: "and not exists (select from tenure.attempt b join tenure.lease l on l.no = b.lease where b.job = a.job)", replace: "",
+        missed_by: &["a_job_is_not_pruned_while_a_lease_it_ran_under_exists"] },
+    Fence { place: Function("requeue"), find: "holder <> j.id", replace: "false",
+        missed_by: &["a_requeue_is_refused_when_another_job_took_its_key"] },
+    Fence { place: Function("requeue"), find: "and a.how in (3, 4, 5)", replace: "",
+        missed_by: &["every_refused_step_is_a_conflict"] },
+    Fence { place: Function("open"), find: "and r.state = 2", replace: "",
+        missed_by: &["an_opening_sent_twice_is_written_once"] },
+];
+
+impl Fence {
+    fn name(&self) -> String {
+        let place = match self.place {
+            Statement(name) | Function(name) => name,
+        };
+        format!("{place} without `{}`", self.find)
+    }
+
+    /// What the case says on a store without this fence.
+    async fn run(&self, case: &str) -> Result<(), String> {
+        let clock = clock_at_start();
+        let mut options = PgOptions { clock: Clock::Manual(clock.clone()), connections_max: 4, ..PgOptions::default() };
+        let database = Database::new().await;
+        match self.place {
+            Statement(statement) => options.mutant = Some(Mutant { statement, find: self.find, replace: self.replace }),
+            Function(function) => self.drop_in(function, &database),
+        }
+        run_case(case, fixture_on(database, options, clock).await).await
+    }
+
+    fn drop_in(&self, function: &str, database: &Database) {
+        let text = database.sql(&format!("select pg_get_functiondef('tenure.{function}'::regproc)"));
+        assert!(text.contains(self.find), "{function} has no `{}`", self.find);
+        database.sql(&text.replace(self.find, self.replace));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_fence_is_missed_by_a_named_case() {
+    let mut unnoticed = Vec::new();
+    for fence in FENCES {
+        assert!(!fence.missed_by.is_empty(), "{} has no case", fence.name());
+        for case in fence.missed_by {
+            if fence.run(case).await.is_ok() {
+                unnoticed.push(format!("{case} did not notice {}", fence.name()));
+            }
+        }
+    }
+    assert!(unnoticed.is_empty(), "{unnoticed:#?}");
+}
