@@ -114,3 +114,53 @@ impl NewJob {
 fn check_count(field: &'static str, value: u16, max: u16) -> Result<(), Invalid> {
     if (1..=max).contains(&value) { Ok(()) } else { Err(Invalid::new(field, value, format!("it is 1 to {max}"))) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unique::Policy;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_763_197_200_000_000);
+
+    fn job() -> NewJob {
+        let kind = KindName::new("mail.send").unwrap();
+        NewJob::new(JobId::from_parts(NOW, [1; 10]), kind, Json::parse("payload", "{}").unwrap())
+    }
+
+    #[test]
+    fn a_job_with_every_default_is_accepted_and_due_now() {
+        assert_eq!(job().check(NOW), Ok(()));
+        assert_eq!(job().run_at(NOW), NOW);
+    }
+
+    #[test]
+    fn each_input_is_refused_by_its_own_name() {
+        type Change = fn(&mut NewJob);
+        let bad: [(&str, Change); 10] = [
+            ("id", |j| j.id = JobId::from_parts(Timestamp::EPOCH, [1; 10])),
+            ("payload", |j| j.payload = Json::from_store(format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX)))),
+            ("max_attempts", |j| j.rules.max_attempts = 0),
+            ("max_attempts", |j| j.rules.max_attempts = ATTEMPTS_MAX + 1),
+            ("max_losses", |j| j.rules.max_losses = 0),
+            ("backoff", |j| j.rules.backoff = crate::Backoff::Steps(Vec::new())),
+            ("delay", |j| j.due = Due::After(Duration::MAX)),
+            ("unique key", |j| j.unique = Some(Unique::new("a\0", Policy::Forever))),
+            ("idempotency key", |j| j.idempotency_key = Some(String::new())),
+            ("trace", |j| j.trace = Some("x".repeat(501))),
+        ];
+        for (field, change) in bad {
+            let mut job = job();
+            change(&mut job);
+            assert_eq!(job.check(NOW).unwrap_err().field, field);
+        }
+    }
+
+    #[test]
+    fn no_job_is_due_before_it_was_stored() {
+        let due = |due: Due| NewJob { due, ..job() }.run_at(NOW);
+        let hour = Duration::from_secs(3_600);
+        assert_eq!(due(Due::At(Timestamp::EPOCH)), NOW);
+        assert_eq!(due(Due::At(NOW.plus(hour))), NOW.plus(hour));
+        assert_eq!(due(Due::After(hour)), NOW.plus(hour));
+    }
+}

@@ -4,6 +4,24 @@
 //! in `src/sql`, one each; what must run inside a user's transaction or be callable from any language is a function,
 //! made by the migrations in `src/migrations`.
 //!
+//! ```no_run
+//! # use tenure_core::{QueueName, WorkerId};
+//! use tenure_postgres::{PgOptions, PgStore, tx::complete_in};
+//! use tenure_store::{LeaseStore, lease::ClaimJobs};
+//!
+//! # async fn f(client: &mut tokio_postgres::Client, worker: WorkerId, queue: QueueName) -> Result<(), Box<dyn std::error::Error>> {
+//! let store = PgStore::connect("postgres://localhost/app", PgOptions::default()).await?;
+//! while let Some(claimed) = store.claim_jobs(ClaimJobs { worker, queue: queue.clone(), limit: 10 }).await? {
+//!     for job in &claimed.jobs {
+//!         let tx = client.transaction().await?;
+//!         tx.execute("insert into sent (job) values ($1)", &[&job.id.as_uuid()]).await?;
+//!         complete_in(&tx, worker, claimed.lease, job.id, None).await?; // a stale lease aborts the transaction
+//!         tx.commit().await?;                                           // your rows and the completion, or neither
+//!     }
+//! }
+//! # Ok(()) }
+//! ```
+//!
 //! # Layout
 //! - [`store`]: [`PgStore`], how it is opened
 //! - [`options`]: everything that can be set

@@ -4,4 +4,5 @@ mod database;
 
 mod contract;
 mod fences;
+mod sql_api;
 mod tls;
