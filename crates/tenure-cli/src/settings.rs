@@ -4,7 +4,7 @@
 //! `tenure settings` can show it. `database` and `data_dir` answer the same question, so the first *source* that says
 //! either wins (`--data-dir` beats `DATABASE_URL`); inside one source `database` wins. An empty variable is an unset one.
 //!
-//! - [`file`]: `tenure.toml`, checked key by key
+//! - [`mod@file`]: `tenure.toml`, checked key by key
 //! - [`location`]: what `database` and `data_dir` may say
 
 mod file;

@@ -69,7 +69,7 @@ impl Fixture {
 
     /// Claims from the default queue.
     pub async fn claim(&self, worker: WorkerId, limit: u32) -> Option<Claimed> {
-        let request = ClaimJobs { worker, queue: QueueName::default(), limit };
+        let request = ClaimJobs::new(worker, QueueName::default(), limit);
         self.store.claim_jobs(request).await.expect("claim")
     }
 

@@ -260,6 +260,7 @@ macro_rules! each_case {
             among_equals_the_one_due_earlier_goes_first,
             among_jobs_due_together_the_older_goes_first,
             a_more_urgent_job_goes_before_one_due_longer,
+            a_claim_can_begin_with_the_least_urgent,
             a_job_is_not_claimed_before_its_time,
             a_time_in_the_past_is_now,
             a_job_put_back_at_the_same_moment_is_found,

@@ -68,7 +68,7 @@ impl PgStore {
 
     async fn once(&self, desk: Desk, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Failed> {
         let connection = self.pools().get(desk).await.map_err(Failed::Other)?;
-        let deadline = self.deadline(desk);
+        let deadline = desk.deadline(self.options());
         let answer = tokio::time::timeout(deadline, self.send(&connection, desk, sql, params)).await;
         match answer {
             Ok(Ok(rows)) => Ok(rows),
@@ -93,7 +93,7 @@ impl PgStore {
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        if self.options().mode != Mode::Pooled {
+        if self.options().mode != Mode::Pooled && desk != Desk::Hasty {
             let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
             let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
             let prepared = connection.prepare_typed_cached(sql, &types).await?;
@@ -110,13 +110,6 @@ impl PgStore {
         began?;
         let rows = rows?;
         committed.map(|()| rows)
-    }
-
-    pub(crate) fn deadline(&self, desk: Desk) -> Duration {
-        match desk {
-            Desk::Short => self.options().deadline,
-            Desk::Long => self.options().long_deadline,
-        }
     }
 }
 

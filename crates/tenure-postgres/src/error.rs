@@ -14,8 +14,9 @@ pub(crate) fn translate(error: tokio_postgres::Error) -> StoreError {
 
 /// What a code means to the caller; `None` is a passing trouble. Codes `TN…` are raised by our own functions.
 pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
-    // 08 connection, 25006 read-only, 40 rollback, 53 resources, 55P03 lock timeout, 57 operator, 58 system, XX internal.
-    const PASSING: [&str; 8] = ["08", "25006", "40", "53", "55P03", "57", "58", "XX"];
+    // 08 connection, 25006 read-only, 25P03 and 25P04 a transaction took too long, 40 rollback, 53 resources, 55P03 lock timeout,
+    // 57 operator, 58 system, XX internal.
+    const PASSING: [&str; 10] = ["08", "25006", "25P03", "25P04", "40", "53", "55P03", "57", "58", "XX"];
     match code {
         "TN404" => Some(StoreError::NotFound(message.trim_end_matches(" is not known here").to_owned())),
         "TN001" | "TN002" | "TN409" => Some(StoreError::Conflict(message.to_owned())),
@@ -44,7 +45,7 @@ pub(crate) fn is_disconnect(error: &tokio_postgres::Error) -> bool {
         || error.as_db_error().is_none()
         || error.code().is_some_and(|code| {
             let code = code.code();
-            code == "25006" || code.starts_with("57P") || code.starts_with("08")
+            matches!(code, "25006" | "25P03" | "25P04") || code.starts_with("57P") || code.starts_with("08")
         })
 }
 

@@ -11,7 +11,7 @@ use tenure_core::{Json, LeaseNo, WorkerId};
 use tenure_store::journal::JournalPage;
 use tenure_store::{JournalStore, StoreError};
 use tokio_postgres::types::Type;
-use tokio_postgres::{Row, Transaction};
+use tokio_postgres::{IsolationLevel, Row, Transaction};
 
 use crate::call::{Param, late};
 use crate::error::translate;
@@ -46,10 +46,15 @@ impl Window {
 impl JournalStore for PgStore {
     async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
         let mut connection = self.pools().get(Desk::Long).await?;
-        let deadline = self.deadline(Desk::Long);
+        let deadline = Desk::Long.deadline(self.options());
         let sealing = async {
-            let tx = connection.transaction().await.map_err(translate)?;
-            let sealed = seal(&tx).await?;
+            let tx = connection
+                .build_transaction()
+                .isolation_level(IsolationLevel::ReadCommitted)
+                .start()
+                .await
+                .map_err(translate)?;
+            let sealed = self.seal(&tx).await?;
             tx.commit().await.map_err(translate)?;
             Ok(sealed)
         };
@@ -153,44 +158,47 @@ impl Last {
     }
 }
 
-async fn seal(tx: &Transaction<'_>) -> Result<Option<Seal>, StoreError> {
-    tx.query_typed("select pg_advisory_xact_lock($1)", &[(&SEALER_LOCK, Type::INT8)]).await.map_err(translate)?;
-    // A statement of its own: its snapshot is taken after the lock was had.
-    let row = tx.query_typed(statement::OPEN_SEAL.sql, &[]).await.map_err(translate)?;
-    let Some(row) = row.first() else { return Ok(None) };
-    let last = Last::read(row)?;
-    for window in last.next() {
-        let mut sealer = Sealer::new(last.no + 1, window.boundary(), last.hash);
-        let mut after = 0;
-        loop {
-            let (name, params) = read(&window, &after, &PAGE_ROWS);
-            let rows = tx.query_typed(name.sql, &params).await.map_err(translate)?;
-            for row in rows.iter().map(journal_row) {
-                let row = row?;
-                after = row.id;
-                sealer.row(&row);
+impl PgStore {
+    /// Closes the chain over what became visible since the last seal.
+    async fn seal(&self, tx: &Transaction<'_>) -> Result<Option<Seal>, StoreError> {
+        tx.query_typed("select pg_advisory_xact_lock($1)", &[(&SEALER_LOCK, Type::INT8)]).await.map_err(translate)?;
+        // A statement of its own: its snapshot is taken after the lock was had.
+        let row = tx.query_typed(&self.text(statement::OPEN_SEAL), &[]).await.map_err(translate)?;
+        let Some(row) = row.first() else { return Ok(None) };
+        let last = Last::read(row)?;
+        for window in last.next() {
+            let mut sealer = Sealer::new(last.no + 1, window.boundary(), last.hash);
+            let mut after = 0;
+            loop {
+                let (name, params) = read(&window, &after, &PAGE_ROWS);
+                let rows = tx.query_typed(&self.text(name), &params).await.map_err(translate)?;
+                for row in rows.iter().map(journal_row) {
+                    let row = row?;
+                    after = row.id;
+                    sealer.row(&row);
+                }
+                if (rows.len() as i64) < PAGE_ROWS {
+                    break;
+                }
             }
-            if (rows.len() as i64) < PAGE_ROWS {
-                break;
+            let seal = sealer.close();
+            if seal.rows == 0 {
+                continue;
             }
+            let (prev, hash) = (seal.prev.as_slice(), seal.hash.as_slice());
+            let params: [Param<'_>; 6] = [
+                (&seal.no, Type::INT8),
+                (&window.era, Type::INT2),
+                (&window.upto, Type::TEXT),
+                (&seal.rows, Type::INT8),
+                (&prev, Type::BYTEA),
+                (&hash, Type::BYTEA),
+            ];
+            tx.query_typed(&self.text(statement::WRITE_SEAL), &params).await.map_err(translate)?;
+            return Ok(Some(seal));
         }
-        let seal = sealer.close();
-        if seal.rows == 0 {
-            continue;
-        }
-        let (prev, hash) = (seal.prev.as_slice(), seal.hash.as_slice());
-        let params: [Param<'_>; 6] = [
-            (&seal.no, Type::INT8),
-            (&window.era, Type::INT2),
-            (&window.upto, Type::TEXT),
-            (&seal.rows, Type::INT8),
-            (&prev, Type::BYTEA),
-            (&hash, Type::BYTEA),
-        ];
-        tx.query_typed(statement::WRITE_SEAL.sql, &params).await.map_err(translate)?;
-        return Ok(Some(seal));
+        Ok(None)
     }
-    Ok(None)
 }
 
 fn read<'a>(window: &'a Window, after: &'a i64, limit: &'a i64) -> (statement::Statement, Vec<Param<'a>>) {

@@ -50,7 +50,7 @@ impl LeaseStore for PgStore {
 
     async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError> {
         request.check()?;
-        match self.end(&request).await {
+        match self.end(Desk::Short, &request).await {
             // One of these attempts is in somebody's open transaction: the others must not wait for it.
             Err(Failed::Said(error)) if is_locked_out(&error) => self.end_one_by_one(&request).await,
             answer => Ok(answer?),
@@ -90,13 +90,15 @@ impl PgStore {
         let times: Vec<Option<Moment>> = floors.0.iter().map(|time| time.map(Moment)).collect();
         let (jobs, queue, limit) = (floors.1.to_vec(), request.queue.as_str(), i64::from(request.limit));
         let now = self.now();
-        let params: [Param<'_>; 6] = [
+        let order: Vec<i16> = request.order().iter().map(|priority| priority.get().into()).collect();
+        let params: [Param<'_>; 7] = [
             (&request.worker.0, Type::INT4),
             (&queue, Type::TEXT),
             (&limit, Type::INT8),
             (&times, Type::TIMESTAMPTZ_ARRAY),
             (&jobs, Type::UUID_ARRAY),
             (&now, Type::TIMESTAMPTZ),
+            (&order, Type::INT2_ARRAY),
         ];
         let rows = self.call(Desk::Short, statement::CLAIM_JOBS, &params).await?;
         let Some(first) = rows.first() else { return Ok(None) };
@@ -156,8 +158,8 @@ impl PgStore {
         Ok(!self.call(Desk::Short, statement::ELECT_SWEEP, &params).await?.is_empty())
     }
 
-    async fn end(&self, request: &EndJobs) -> Result<Vec<Ended>, Failed> {
-        let ended = self.write_endings(request).await?;
+    async fn end(&self, desk: Desk, request: &EndJobs) -> Result<Vec<Ended>, Failed> {
+        let ended = self.write_endings(desk, request).await?;
         let unwritten: Vec<JobId> =
             request.jobs.iter().map(|end| end.job).filter(|job| !ended.contains_key(job)).collect();
         let before = if unwritten.is_empty() { HashMap::new() } else { self.look_up(request, &unwritten).await? };
@@ -173,7 +175,7 @@ impl PgStore {
         let mut answers = Vec::with_capacity(request.jobs.len());
         for end in &request.jobs {
             let one = EndJobs { worker: request.worker, lease: request.lease, jobs: vec![end.clone()] };
-            match self.end(&one).await {
+            match self.end(Desk::Hasty, &one).await {
                 Ok(answer) => answers.extend(answer),
                 Err(Failed::Said(error)) if is_locked_out(&error) => answers.push(Ended::Busy),
                 Err(error) => return Err(error.into()),
@@ -183,7 +185,7 @@ impl PgStore {
     }
 
     /// Inserts the attempts; answers which were inserted and how.
-    async fn write_endings(&self, request: &EndJobs) -> Result<HashMap<JobId, How>, Failed> {
+    async fn write_endings(&self, desk: Desk, request: &EndJobs) -> Result<HashMap<JobId, How>, Failed> {
         let jobs = uuids(request.jobs.iter().map(|end| end.job));
         let text = |json: Option<&Json>| json.map(|json| json.as_str().to_owned());
         let details: Vec<_> = request.jobs.iter().map(|end| end.ending.details()).collect();
@@ -195,8 +197,7 @@ impl PgStore {
         let outcome: [Param<'_>; 3] =
             [(&results, Type::TEXT_ARRAY), (&usages, Type::TEXT_ARRAY), (&now, Type::TIMESTAMPTZ)];
         if request.jobs.iter().all(|end| end.ending.how() == How::Succeeded) {
-            let rows =
-                self.try_call(Desk::Short, statement::COMPLETE_JOBS, &[who.as_slice(), &outcome].concat()).await?;
+            let rows = self.try_call(desk, statement::COMPLETE_JOBS, &[who.as_slice(), &outcome].concat()).await?;
             return rows
                 .iter()
                 .map(|row| Ok((job_id(row, "job")?, How::Succeeded)))
@@ -209,7 +210,7 @@ impl PgStore {
         let each: [Param<'_>; 3] =
             [(&hows, Type::INT2_ARRAY), (&delays, Type::INT8_ARRAY), (&errors, Type::TEXT_ARRAY)];
         let params = [who.as_slice(), &each, &outcome].concat();
-        let rows = self.try_call(Desk::Short, statement::END_JOBS, &params).await?;
+        let rows = self.try_call(desk, statement::END_JOBS, &params).await?;
         rows.iter().map(|row| Ok((job_id(row, "job")?, how(row)?))).collect::<Result<_, _>>().map_err(Failed::Other)
     }
 

@@ -11,7 +11,7 @@
 //!
 //! # async fn f(client: &mut tokio_postgres::Client, worker: WorkerId, queue: QueueName) -> Result<(), Box<dyn std::error::Error>> {
 //! let store = PgStore::connect("postgres://localhost/app", PgOptions::default()).await?;
-//! while let Some(claimed) = store.claim_jobs(ClaimJobs { worker, queue: queue.clone(), limit: 10 }).await? {
+//! while let Some(claimed) = store.claim_jobs(ClaimJobs::new(worker, queue.clone(), 10)).await? {
 //!     for job in &claimed.jobs {
 //!         let tx = client.transaction().await?;
 //!         tx.execute("insert into sent (job) values ($1)", &[&job.id.as_uuid()]).await?;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use deadpool_postgres::Object;
 use tenure_store::StoreError;
 use tenure_store::record::Migration;
+use tokio_postgres::IsolationLevel;
 use tokio_postgres::types::Type;
 
 use crate::error::{is_locked_out, translate};
@@ -156,8 +157,8 @@ const REHOME: &str = "
       end if;
       select max(era) + 1 into next from tenure.home;
       insert into tenure.home (era, system_identifier) select next, system_identifier from pg_control_system();
-      execute format('alter table tenure.journal alter column era set default %s', next);
-      insert into tenure.journal (at, era, event, jobs, actor) values (clock_timestamp(), next, 9, '{}', session_user);
+      execute replace(pg_get_functiondef('tenure.stamp_journal'::regproc), 'new.era := ' || next - 1 || ';', 'new.era := ' || next || ';');
+      insert into tenure.journal (at, event, jobs, actor) values (clock_timestamp(), 9, '{}', session_user);
       -- Numbers drawn after the backup was taken are in workers' hands; none of them may be drawn again.
       perform setval('tenure.lease_no_seq', nextval('tenure.lease_no_seq') + 1000000);
     end $$";
@@ -175,7 +176,8 @@ impl From<tokio_postgres::Error> for Stopped {
 
 /// Applies one step; `false` when it was there already.
 async fn apply(connection: &mut Object, step: &Step) -> Result<bool, Stopped> {
-    let tx = connection.transaction().await?;
+    // What another starter has just done must be seen once its lock is had.
+    let tx = connection.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start().await?;
     tx.query_typed("select pg_advisory_xact_lock($1)", &[(&MIGRATE_LOCK, Type::INT8)]).await?;
     tx.batch_execute(PREPARE).await?;
     let rows = tx

@@ -17,6 +17,8 @@ use crate::tls::Target;
 pub(crate) enum Desk {
     /// Short verbs: claim, renew, end, cancel.
     Short,
+    /// The same, but what is locked is not waited for: it has been waited for before.
+    Hasty,
     /// Lists, seals, pruning, bulk enqueues.
     Long,
 }
@@ -28,21 +30,28 @@ pub(crate) struct Pools {
 }
 
 impl Desk {
+    /// When a call is given up.
+    pub(crate) fn deadline(self, options: &PgOptions) -> Duration {
+        match self {
+            Self::Short | Self::Hasty => options.deadline,
+            Self::Long => options.long_deadline,
+        }
+    }
+
     /// What a transaction or a session of this kind sets. `local` is `set local` or `set`.
     pub(crate) fn settings(self, options: &PgOptions, local: &str) -> String {
         // Below our own deadline, so that the server gives up first and says so.
-        let deadline = match self {
-            Self::Short => options.deadline,
-            Self::Long => options.long_deadline,
-        };
-        let statement_ms = deadline.as_millis() * 9 / 10;
+        let statement_ms = self.deadline(options).as_millis() * 9 / 10;
         let mut settings = format!("{local} statement_timeout = {statement_ms}; {local} jit = off");
-        if self == Self::Short {
-            // An open transaction of a user may own a key we need; that is waited for, but not long.
-            settings += &format!(
-                "; {local} lock_timeout = 1000; {local} plan_cache_mode = force_generic_plan; {local} enable_seqscan = off"
-            );
-        }
+        // An open transaction of a user may own a key we need; that is waited for, but not long.
+        let lock_ms = match self {
+            Self::Short => 1_000,
+            Self::Hasty => 20,
+            Self::Long => return settings,
+        };
+        settings += &format!(
+            "; {local} lock_timeout = {lock_ms}; {local} plan_cache_mode = force_generic_plan; {local} enable_seqscan = off"
+        );
         settings
     }
 }
@@ -55,7 +64,7 @@ impl Pools {
     /// A connection, within the deadline.
     pub(crate) async fn get(&self, desk: Desk) -> Result<Object, StoreError> {
         let pool = match desk {
-            Desk::Short => &self.short,
+            Desk::Short | Desk::Hasty => &self.short,
             Desk::Long => &self.long,
         };
         pool.get().await.map_err(StoreError::unavailable)

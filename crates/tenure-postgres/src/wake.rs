@@ -3,16 +3,17 @@
 //! One connection listens for the whole process. It never opens a transaction (the server's queue of notifications would
 //! fill up behind it) and it carries nothing but queue names, which are not trusted: they only cause a claim.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::QueueName;
 use tenure_store::{StoreError, WakeStore};
 use tokio::sync::broadcast;
-use tokio_postgres::AsyncMessage;
 use tokio_postgres::types::Type;
+use tokio_postgres::{AsyncMessage, Client};
 
+use crate::call::late;
 use crate::error::translate;
 use crate::options::Mode;
 use crate::pool::Desk;
@@ -28,7 +29,14 @@ const POLL: Duration = Duration::from_secs(1);
 /// The connection that listens, made when somebody first waits.
 pub(crate) struct Listener {
     target: Target,
-    open: Mutex<Option<broadcast::Sender<Heard>>>,
+    open: Mutex<Option<Open>>,
+}
+
+/// One that is open. Its driver has the only sender, so that a connection that died is seen by whoever comes next, even
+/// when nobody was waiting; and it goes with its client, so that a store that is dropped stops listening.
+struct Open {
+    heard: broadcast::WeakSender<Heard>,
+    client: Client,
 }
 
 #[derive(Debug, Clone)]
@@ -43,14 +51,21 @@ impl Listener {
     }
 
     /// A receiver of what is heard; connects when nobody listens yet.
-    async fn subscribe(&self) -> Result<broadcast::Receiver<Heard>, StoreError> {
-        if let Some(sender) = &*self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            return Ok(sender.subscribe());
+    async fn subscribe(&self, deadline: Duration) -> Result<broadcast::Receiver<Heard>, StoreError> {
+        match tokio::time::timeout(deadline, self.connect()).await {
+            Ok(receiver) => receiver,
+            Err(_) => Err(late(deadline)),
+        }
+    }
+
+    async fn connect(&self) -> Result<broadcast::Receiver<Heard>, StoreError> {
+        if let Some(receiver) = self.lock().as_ref().and_then(Open::subscribe) {
+            return Ok(receiver);
         }
         let (client, mut connection) = self.target.config.connect(self.target.tls.clone()).await.map_err(translate)?;
-        let (sender, receiver) = broadcast::channel(BACKLOG);
-        let heard = sender.clone();
-        let driver = tokio::spawn(async move {
+        let (heard, receiver) = broadcast::channel(BACKLOG);
+        let open = Open { heard: heard.downgrade(), client };
+        tokio::spawn(async move {
             let lost = loop {
                 match std::future::poll_fn(|cx| connection.poll_message(cx)).await {
                     Some(Ok(AsyncMessage::Notification(said))) => {
@@ -64,19 +79,25 @@ impl Listener {
             };
             let _nobody = heard.send(Heard::Lost(lost));
         });
-        client.batch_execute("listen tenure").await.map_err(translate)?;
-        let mut open = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *open = Some(sender);
-        // The client must live as long as its connection.
-        tokio::spawn(async move {
-            let _ended = driver.await;
-            drop(client);
-        });
+        open.client.batch_execute("listen tenure").await.map_err(translate)?;
+        let mut slot = self.lock();
+        // Somebody else may have been faster: then ours goes again.
+        if let Some(receiver) = slot.as_ref().and_then(Open::subscribe) {
+            return Ok(receiver);
+        }
+        *slot = Some(open);
         Ok(receiver)
     }
 
-    fn forget(&self) {
-        *self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// `None` when the connection has ended.
+    fn subscribe(&self) -> Option<broadcast::Receiver<Heard>> {
+        self.heard.upgrade().map(|heard| heard.subscribe())
     }
 }
 
@@ -94,19 +115,15 @@ impl WakeStore for PgStore {
             tokio::time::sleep(POLL).await;
             return Ok(());
         }
-        let mut heard = self.listener().subscribe().await?;
+        let mut heard = self.listener().subscribe(self.options().deadline).await?;
         loop {
             match heard.recv().await {
                 Ok(Heard::Work(name)) if queues.iter().any(|queue| queue.as_str() == name) => return Ok(()),
                 Ok(Heard::Work(_)) => {}
                 // Fell behind: something was said, perhaps for us.
                 Err(broadcast::error::RecvError::Lagged(_)) => return Ok(()),
-                Ok(Heard::Lost(why)) => {
-                    self.listener().forget();
-                    return Err(StoreError::Unavailable(why, None));
-                }
+                Ok(Heard::Lost(why)) => return Err(StoreError::Unavailable(why, None)),
                 Err(broadcast::error::RecvError::Closed) => {
-                    self.listener().forget();
                     return Err(StoreError::Unavailable("the listening connection was closed".to_owned(), None));
                 }
             }

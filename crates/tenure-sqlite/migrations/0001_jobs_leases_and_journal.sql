@@ -61,7 +61,7 @@ create index job_of_kind on job (kind, id);
 create table ready (
     queue integer not null,
     priority integer not null check (priority between 0 and 3),
-    run_at integer not null,
+    run_at integer not null check (run_at >= 0),
     job blob not null check (length(job) = 16),
     attempt integer not null check (attempt >= 0),
     losses integer not null check (losses >= 0),
@@ -131,7 +131,7 @@ create table cancel_request (
 -- event: 1 claimed, 2 cancel requested, 3 requeued, 4 opened, 5 pruned, 6 queue paused, 7 queue resumed,
 -- 8 journal dropped, 9 rehomed, 10 + how for endings.
 create table journal (
-    id integer primary key autoincrement,
+    id integer primary key autoincrement check (id > 0),
     at integer not null,
     worker integer,
     actor text,
@@ -169,6 +169,12 @@ create trigger journal_is_kept before delete on journal
 begin
     select raise(abort, 'the journal is append-only: DELETE from journal is refused');
 end;
+-- REPLACE deletes without asking the triggers of DELETE. An id that is not given is -1 here.
+create trigger journal_is_not_replaced before insert on journal
+when new.id > 0 and exists (select 1 from journal where id = new.id)
+begin
+    select raise(abort, 'the journal is append-only: REPLACE in journal is refused');
+end;
 create trigger seal_is_fixed before update on seal
 begin
     select raise(abort, 'a seal is closed for ever: UPDATE of seal is refused');
@@ -176,6 +182,11 @@ end;
 create trigger seal_is_kept before delete on seal
 begin
     select raise(abort, 'a seal is closed for ever: DELETE from seal is refused');
+end;
+create trigger seal_is_not_replaced before insert on seal
+when exists (select 1 from seal where no = new.no or prev = new.prev)
+begin
+    select raise(abort, 'a seal is closed for ever: REPLACE in seal is refused');
 end;
 
 -- For people: one row per job with the columns they expect. Three branches with constant states; no job is in two.

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use rusqlite::{Row, named_params};
 use tenure_core::journal::JournalEvent;
-use tenure_core::{How, JobId, Json, LeaseNo, Priority};
-use tenure_store::lease::{ClaimJobs, Claimed, ClaimedJob};
+use tenure_core::json::quote;
+use tenure_core::{How, JobId, Json, LeaseNo, Priority, Timestamp};
+use tenure_store::StoreError;
+use tenure_store::lease::{ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ending as Report};
 
+use crate::end;
 use crate::ending::{self, Ending};
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
@@ -26,15 +29,27 @@ pub(crate) fn claim_jobs(tx: &Tx<'_>, request: &ClaimJobs) -> Result<Option<Clai
         Ok((row.get::<_, i64>(0)?, number::<i64, u64>(row, 1, "queue.lease_ttl_ms")?))
     })?;
     let Some((queue, ttl_ms)) = queue else { return Ok(None) };
-    let due = find_due(tx, queue, request.limit)?;
+    let due = find_due(tx, queue, request)?;
     if due.is_empty() {
         return Ok(None);
     }
-    let (doomed, jobs): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| due.cancel_requested);
+    let (doomed, due): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| due.cancel_requested);
     let canceled = cancel(tx, request, &doomed)?;
-    let jobs: Vec<ClaimedJob> = jobs.into_iter().map(|due| due.job).collect();
     let ttl = Duration::from_millis(ttl_ms);
-    let lease = if jobs.is_empty() { draw_lease_no(tx)? } else { add_lease(tx, request, queue, ttl, &jobs)? };
+    if due.is_empty() {
+        return Ok(Some(Claimed { lease: draw_lease_no(tx)?, ttl, jobs: Vec::new(), canceled }));
+    }
+    let lease = add_lease(tx, request, queue, ttl, &due)?;
+    let (mut jobs, mut unreadable) = (Vec::with_capacity(due.len()), Vec::new());
+    for Due { id, job, .. } in due {
+        match job {
+            Ok(job) => jobs.push(job),
+            Err(why) => unreadable.push(EndJob { job: id, ending: Report::Failed { error: why } }),
+        }
+    }
+    if !unreadable.is_empty() {
+        end::end_jobs(tx, &EndJobs { worker: request.worker, lease, jobs: unreadable })?;
+    }
     Ok(Some(Claimed { lease, ttl, jobs, canceled }))
 }
 
@@ -45,17 +60,26 @@ pub(crate) fn draw_lease_no(tx: &Tx<'_>) -> Result<LeaseNo> {
 }
 
 struct Due {
-    job: ClaimedJob,
+    id: JobId,
+    run_at: Timestamp,
+    priority: Priority,
+    /// The number of the attempt that begins.
+    attempt: u16,
+    losses: u16,
+    /// What the worker gets. A job that somebody wrote past the verbs and that cannot be read fails alone, or its queue
+    /// would stand still; this is its error.
+    job: std::result::Result<ClaimedJob, Json>,
     cancel_requested: bool,
 }
 
 /// Reads the due rows and deletes them.
-fn find_due(tx: &Tx<'_>, queue: i64, limit: u32) -> Result<Vec<Due>> {
-    let mut due: Vec<Due> = Vec::with_capacity(limit as usize);
+fn find_due(tx: &Tx<'_>, queue: i64, request: &ClaimJobs) -> Result<Vec<Due>> {
+    let limit = request.limit as usize;
+    let mut due: Vec<Due> = Vec::with_capacity(limit);
     let mut rules = RulesReader::default();
     let mut claim = tx.statement(CLAIM_JOBS)?;
-    for urgency in Priority::ALL {
-        let left = limit as usize - due.len();
+    for urgency in request.order() {
+        let left = limit - due.len();
         if left == 0 {
             break;
         }
@@ -67,48 +91,58 @@ fn find_due(tx: &Tx<'_>, queue: i64, limit: u32) -> Result<Vec<Due>> {
             due.push(read(row, urgency, &mut rules)?);
         }
     }
+    due.sort_by_key(|due| (due.priority, due.run_at, due.id));
     let mut take = tx.statement(TAKE_READY)?;
-    for Due { job, .. } in &due {
+    for Due { id, priority, run_at, .. } in &due {
         let taken = take.execute(named_params! {
             ":queue": queue,
-            ":priority": job.priority.get(),
-            ":run_at": job.run_at.as_micros(),
-            ":job": blob(&job.id),
+            ":priority": priority.get(),
+            ":run_at": run_at.as_micros(),
+            ":job": blob(id),
         })?;
         if taken != 1 {
-            return Err(corrupt(format!("job {} waits {taken} times in one place", job.id)));
+            return Err(corrupt(format!("job {id} waits {taken} times in one place")));
         }
     }
     Ok(due)
 }
 
 fn read(row: &Row<'_>, priority: Priority, rules: &mut RulesReader) -> Result<Due> {
-    let job = ClaimedJob {
-        id: job_id(row, 0)?,
-        tenant: word(row, 4)?,
-        kind: word(row, 5)?,
-        payload: Json::from_store(text(row, 6)?),
-        priority,
-        attempt: number::<i64, u16>(row, 2, "ready.attempt")?.saturating_add(1),
-        losses: number::<i64, u16>(row, 3, "ready.losses")?,
-        rules: rules.read(row, 7, 8, 9)?,
-        trace: row.get(10)?,
-        run_at: time(row, 1)?,
-        created_at: time(row, 11)?,
+    let (id, run_at) = (job_id(row, 0)?, time(row, 1)?);
+    let attempt = number::<i64, u16>(row, 2, "ready.attempt")?.saturating_add(1);
+    let losses = number::<i64, u16>(row, 3, "ready.losses")?;
+    let mut job = || -> Result<ClaimedJob> {
+        Ok(ClaimedJob {
+            id,
+            tenant: word(row, 4)?,
+            kind: word(row, 5)?,
+            payload: Json::from_store(text(row, 6)?),
+            priority,
+            attempt,
+            losses,
+            rules: rules.read(row, 7, 8, 9)?,
+            trace: row.get(10)?,
+            run_at,
+            created_at: time(row, 11)?,
+        })
     };
-    Ok(Due { job, cancel_requested: row.get(12)? })
+    let job = job().map_err(|fault| {
+        let message = quote(&StoreError::from(fault).to_string());
+        Json::from_store(format!("{{\"code\":\"unreadable\",\"message\":{message}}}"))
+    });
+    Ok(Due { id, run_at, priority, attempt, losses, job, cancel_requested: row.get(12)? })
 }
 
-fn add_lease(tx: &Tx<'_>, request: &ClaimJobs, queue: i64, ttl: Duration, jobs: &[ClaimedJob]) -> Result<LeaseNo> {
-    let ids = ids_to_json(jobs.iter().map(|job| &job.id));
+fn add_lease(tx: &Tx<'_>, request: &ClaimJobs, queue: i64, ttl: Duration, due: &[Due]) -> Result<LeaseNo> {
+    let ids = ids_to_json(due.iter().map(|due| &due.id));
     let params = named_params! {
         ":queue": queue,
         ":worker": request.worker.0,
         ":now": tx.now.as_micros(),
         ":expires_at": tx.now.plus(ttl).as_micros(),
         ":jobs": ids,
-        ":attempts": numbers_to_json(jobs.iter().map(|job| job.attempt)),
-        ":losses": numbers_to_json(jobs.iter().map(|job| job.losses)),
+        ":attempts": numbers_to_json(due.iter().map(|due| due.attempt)),
+        ":losses": numbers_to_json(due.iter().map(|due| due.losses)),
     };
     let lease = tx.one(ADD_LEASE, params, |row| Ok(LeaseNo(row.get(0)?)))?;
     let lease = lease.ok_or_else(|| corrupt("a lease was added without a number"))?;
@@ -124,19 +158,19 @@ fn cancel(tx: &Tx<'_>, request: &ClaimJobs, doomed: &[Due]) -> Result<Vec<JobId>
     }
     let lease = draw_lease_no(tx)?;
     let mut insert = ending::Insert::open(tx)?;
-    for Due { job, .. } in doomed {
+    for Due { id, attempt, losses, .. } in doomed {
         insert.attempt(&Ending {
-            job: job.id,
+            job: *id,
             lease,
-            attempt: job.attempt.saturating_sub(1),
-            losses: job.losses,
+            attempt: attempt.saturating_sub(1),
+            losses: *losses,
             how: How::Canceled,
             worker: Some(request.worker),
             started_at: None,
             details: (None, None, None),
         })?;
     }
-    let jobs: Vec<JobId> = doomed.iter().map(|due| due.job.id).collect();
+    let jobs: Vec<JobId> = doomed.iter().map(|due| due.id).collect();
     let event = JournalEvent::Ended(How::Canceled);
     let entry = Entry { worker: Some(request.worker), lease: Some(lease), ..Entry::new(event) };
     journal::add(tx, &entry, &jobs)?;

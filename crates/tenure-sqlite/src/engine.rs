@@ -23,6 +23,11 @@ const STATEMENTS_MAX: usize = 128;
 /// How long one try for the file's lock lasts; see `turn::begin`.
 const TRY_MS: u64 = 50;
 
+/// The longest wait for the file's lock: neither SQLite nor the deadlines can count for ever.
+const BUSY_TIMEOUT_MAX: Duration = Duration::from_secs(86_400);
+/// What the log keeps of its size after a bulk, in bytes: twice what an ordinary checkpoint leaves.
+const LOG_BYTES_MAX: i64 = 32 << 20;
+
 /// The threads or the connection behind every handle of a store.
 pub(crate) struct Engine {
     pub(crate) shared: Arc<Shared>,
@@ -61,9 +66,11 @@ impl Engine {
     /// On a file, which is created when it is missing, its directory too.
     pub(crate) fn file(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let shown = path.display();
-        // SQLite would give each of our two connections a database of its own.
-        if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
-            return Err(Invalid::new("path", shown, "a store on a file needs a path; one in memory has none").into());
+        // SQLite would give each of our two connections a database of its own, or read options from a URI.
+        let name = path.as_os_str();
+        if name.is_empty() || name == ":memory:" || name.as_encoded_bytes().starts_with(b"file:") {
+            let limit = "a store on a file needs a path, not a URI; one in memory has none";
+            return Err(Invalid::new("path", shown, limit).into());
         }
         let cannot = |error: std::io::Error| StoreError::Unavailable(format!("cannot make {shown}: {error}"), None);
         if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
@@ -74,8 +81,8 @@ impl Engine {
             StoreError::Corrupt(what) => StoreError::Corrupt(format!("{shown}: {what}")),
             other => other,
         };
-        let (writer, reader) = connect(path, options.busy_timeout).map_err(named)?;
         let shared = Arc::new(Shared::new(options));
+        let (writer, reader) = connect(path, shared.busy_timeout).map_err(named)?;
         let writer = Lane::start("tenure-write", writer, Arc::clone(&shared), Mode::Write)?;
         let reader = Lane::start("tenure-read", reader, Arc::clone(&shared), Mode::Read)?;
         Ok(Self { shared, place: Place::File { reader, writer } })
@@ -137,7 +144,7 @@ impl Shared {
     fn new(options: SqliteOptions) -> Self {
         Self {
             clock: options.clock,
-            busy_timeout: options.busy_timeout,
+            busy_timeout: options.busy_timeout.min(BUSY_TIMEOUT_MAX),
             wake: Notify::new(),
             migrated: AtomicBool::new(false),
             #[cfg(feature = "mutants")]
@@ -190,6 +197,7 @@ fn connect_once(path: &Path, timeout: Duration) -> rusqlite::Result<(Connection,
     writer.pragma_update(None, "synchronous", "full")?;
     // Fewer, larger checkpoints: each one waits for the disk twice.
     writer.pragma_update(None, "wal_autocheckpoint", 4_000)?;
+    writer.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX)?;
     prepare(&writer)?;
     writer.busy_timeout(Duration::from_millis(TRY_MS).min(timeout))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

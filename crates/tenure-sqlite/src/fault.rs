@@ -65,6 +65,11 @@ pub(crate) fn is_busy(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
+/// Whether a table refused what was written.
+pub(crate) fn is_constraint(error: &Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
+}
+
 /// Something in a table that no verb can have written.
 pub(crate) fn corrupt(what: impl Into<String>) -> Fault {
     Fault(StoreError::Corrupt(what.into()))

@@ -30,6 +30,9 @@ use crate::{
 const BULK_JOBS: usize = 100;
 
 /// Tenure on SQLite. Clones are handles of the same store; the last one to go closes it.
+///
+/// A verb that was sent is run, also when its caller stops waiting: dropping the future only loses the reply. Verbs that
+/// wait together share one commit. When it fails, each of them is `Unavailable`, and nobody is answered before it.
 #[derive(Clone)]
 pub struct SqliteStore {
     engine: Arc<Engine>,

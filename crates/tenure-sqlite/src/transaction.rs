@@ -27,7 +27,8 @@ use crate::{end, enqueue};
 /// # Ok(()) }
 /// ```
 ///
-/// The closure must neither commit nor roll back by itself; if it does, the caller hears `Unavailable`.
+/// The closure must neither commit nor roll back by itself; if it does, Tenure's verbs are refused from then on and the
+/// caller hears `Unavailable`. The same when SQLite ends the transaction, on a full disk for example.
 pub struct Transaction<'t, 'c> {
     tx: &'t Tx<'c>,
 }
@@ -45,9 +46,9 @@ impl<'t, 'c> Transaction<'t, 'c> {
     /// Stores jobs, as [`enqueue_jobs`](tenure_store::JobStore::enqueue_jobs) does. They can be claimed once the
     /// transaction is committed.
     pub fn enqueue(&self, jobs: impl AsRef<[NewJob]>) -> Result<Vec<Enqueued>, StoreError> {
-        let jobs = jobs.as_ref();
-        jobs.iter().try_for_each(|job| job.check(self.tx.now))?;
-        Ok(enqueue::enqueue_jobs(self.tx, jobs)?)
+        let (tx, jobs) = (self.open_tx()?, jobs.as_ref());
+        jobs.iter().try_for_each(|job| job.check(tx.now))?;
+        Ok(enqueue::enqueue_jobs(tx, jobs)?)
     }
 
     /// Completes the job that `worker` holds under `lease`. [`StoreError::LeaseLost`] when it no longer does: answer
@@ -64,9 +65,17 @@ impl<'t, 'c> Transaction<'t, 'c> {
         let jobs = vec![EndJob { job, ending: Ending::Succeeded { result, usage } }];
         let request = EndJobs { worker, lease, jobs };
         request.check()?;
-        match end::report(self.tx, &request)?.as_slice() {
+        match end::report(self.open_tx()?, &request)?.as_slice() {
             [Ended::Now(_) | Ended::Before(_)] => Ok(()),
             _ => Err(StoreError::LeaseLost(job)),
         }
+    }
+
+    /// Once the transaction has ended, every statement would be a transaction of its own: half a verb could stay.
+    fn open_tx(&self) -> Result<&'t Tx<'c>, StoreError> {
+        if self.tx.conn().is_autocommit() {
+            return Err(StoreError::Unavailable("the transaction was ended before its commit".into(), None));
+        }
+        Ok(self.tx)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Turns that wait together share one commit: a commit in a file is a wait for the disk, and two hundred single
 //! endings must not wait two hundred times. Each turn has a savepoint of its own, so that one that fails takes nothing
-//! with it, and no turn is answered before the commit that holds it.
+//! with it, and no turn is answered before the commit that holds it. When that commit fails nobody of the group hears
+//! what it had found, not even a refusal: a neighbour may have written what it saw.
 //!
 //! ```text
 //!   begin immediate ── savepoint: renew ── savepoint: end ── savepoint: claim (fails, rolled back) ── commit
@@ -18,7 +19,7 @@ use tenure_store::StoreError;
 use tokio::sync::oneshot;
 
 use crate::engine::Shared;
-use crate::fault::{Fault, Result, is_busy};
+use crate::fault::{Fault, Result, is_busy, is_constraint};
 use crate::tx::Tx;
 
 /// A verb waiting for the connection.
@@ -37,7 +38,7 @@ struct Done {
     reply: Reply,
 }
 
-/// Sends the answer, or the failure of the commit that should have held it.
+/// Sends the answer, or the failure of the commit it depended on.
 type Reply = Box<dyn FnOnce(Option<StoreError>) + Send>;
 
 /// A turn's answer; the outer error is a panic to go on in the caller.
@@ -59,9 +60,9 @@ impl Turn {
             };
             let keep = matches!(answer, Ok(Ok(_)));
             let reply: Reply = Box::new(move |lost| {
-                let answer = match lost {
-                    Some(error) if keep => Ok(Err(error.into())),
-                    _ => answer,
+                let answer = match (lost, answer) {
+                    (Some(error), Ok(_)) => Ok(Err(error.into())),
+                    (_, answer) => answer,
                 };
                 // A caller that no longer waits does not mind.
                 let _ = sender.send(answer);
@@ -86,8 +87,14 @@ pub(crate) enum Mode {
     Read,
 }
 
-/// Runs turns in one transaction and answers them. Never panics, whatever the verbs do.
+/// Runs turns in one transaction and answers them. Never panics, whatever the verbs do: the thread would be gone and
+/// everybody after them would wait for ever.
 pub(crate) fn run(conn: &Connection, shared: &Shared, mode: Mode, turns: Vec<Turn>) {
+    // A verb's panic is caught in its turn. This one is of a user's value, dropped because nobody waits for it.
+    let _ = catch_unwind(AssertUnwindSafe(|| run_group(conn, shared, mode, turns)));
+}
+
+fn run_group(conn: &Connection, shared: &Shared, mode: Mode, turns: Vec<Turn>) {
     if let Err(fault) = begin(conn, mode, shared.busy_timeout) {
         let error = StoreError::from(fault);
         for turn in turns {
@@ -109,19 +116,25 @@ pub(crate) fn run(conn: &Connection, shared: &Shared, mode: Mode, turns: Vec<Tur
                 woke |= done.keep && turn_woke;
                 replies.push(done.reply);
             }
-            Err((reply, fault)) => {
-                replies.extend(reply);
+            Err((done, fault)) => {
+                match done {
+                    // Its own failure says more than that the transaction is gone.
+                    Some(done) if !done.keep => (done.reply)(None),
+                    done => replies.extend(done.map(|done| done.reply)),
+                }
                 lost = Some(fault.into());
             }
         }
     }
     if kept && lost.is_none() {
-        lost = conn.execute_batch("commit").err().map(|error| Fault::from(error).into());
+        lost = conn.execute_batch("commit").err().map(|error| match is_constraint(&error) {
+            // Ours are checked by each statement; this one is deferred, and the user's.
+            true if nested => StoreError::unavailable(error),
+            true => StoreError::Conflict(error.to_string()),
+            false => Fault::from(error).into(),
+        });
     }
-    if !conn.is_autocommit() {
-        // Fails only when the connection is beyond use; the next begin says so.
-        let _ = conn.execute_batch("rollback");
-    }
+    roll_back(conn);
     if woke && lost.is_none() {
         shared.wake.notify_waiters();
     }
@@ -130,7 +143,7 @@ pub(crate) fn run(conn: &Connection, shared: &Shared, mode: Mode, turns: Vec<Tur
     }
 }
 
-type Broken = (Option<Reply>, Fault);
+type Broken = (Option<Done>, Fault);
 
 /// Runs one turn; an error means that the whole transaction is gone.
 fn one(conn: &Connection, shared: &Shared, turn: Turn, nested: bool) -> std::result::Result<(Done, bool), Broken> {
@@ -144,12 +157,12 @@ fn one(conn: &Connection, shared: &Shared, turn: Turn, nested: bool) -> std::res
     if conn.is_autocommit() {
         // A full disk rolls everything back by itself; so may a user's closure, who is told.
         let error = StoreError::Unavailable("the transaction was ended before its commit".into(), None);
-        return Err((Some(done.reply), error.into()));
+        return Err((Some(done), error.into()));
     }
     if nested {
         let end = if done.keep { "release turn" } else { "rollback to turn; release turn" };
         if let Err(error) = conn.execute_batch(end) {
-            return Err((Some(done.reply), error.into()));
+            return Err((Some(done), error.into()));
         }
     }
     Ok((done, tx.woke()))
@@ -161,6 +174,7 @@ fn begin(conn: &Connection, mode: Mode, timeout: Duration) -> Result<()> {
         Mode::Write => "begin immediate",
         Mode::Read => "begin deferred",
     };
+    roll_back(conn);
     let deadline = Instant::now() + timeout;
     loop {
         match conn.execute_batch(text) {
@@ -171,10 +185,18 @@ fn begin(conn: &Connection, mode: Mode, timeout: Duration) -> Result<()> {
     }
 }
 
+/// Ends what is still open. Where that fails, the next begin tries again and says what is wrong.
+fn roll_back(conn: &Connection) {
+    if !conn.is_autocommit() {
+        let _ = conn.execute_batch("rollback");
+    }
+}
+
 /// The same error for another turn of the group.
 fn again(error: &StoreError) -> StoreError {
     match error {
         StoreError::Unavailable(what, _) => StoreError::Unavailable(what.clone(), None),
+        StoreError::Conflict(what) => StoreError::Conflict(what.clone()),
         StoreError::Schema(what) => StoreError::Schema(what.clone()),
         StoreError::Corrupt(what) => StoreError::Corrupt(what.clone()),
         other => StoreError::Unavailable(other.to_string(), None),

@@ -22,7 +22,13 @@ pub struct ClaimJobs {
     pub queue: QueueName,
     /// At most this many, 1..=[`LEASE_JOBS_MAX`].
     pub limit: u32,
+    /// Begin with the least urgent. A worker asks so every eighth time ([`ClaimJobs::turn`]), and low priorities move
+    /// on however many urgent jobs there are.
+    pub lowest_first: bool,
 }
+
+/// Of so many claims of a queue one begins with the least urgent jobs.
+pub const LOWEST_FIRST_EVERY: u64 = 8;
 
 /// A batch of jobs under one lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,6 +183,26 @@ pub struct Reclaimed {
 }
 
 impl ClaimJobs {
+    /// Most urgent first.
+    pub const fn new(worker: WorkerId, queue: QueueName, limit: u32) -> Self {
+        Self { worker, queue, limit, lowest_first: false }
+    }
+
+    /// A worker's `turn`-th claim of a queue: most urgent first, but every eighth time the other way round.
+    pub const fn turn(worker: WorkerId, queue: QueueName, limit: u32, turn: u64) -> Self {
+        let lowest_first = turn % LOWEST_FIRST_EVERY == LOWEST_FIRST_EVERY - 1;
+        Self { worker, queue, limit, lowest_first }
+    }
+
+    /// The priorities in the order they are looked at.
+    pub fn order(&self) -> [Priority; 4] {
+        let mut order = Priority::ALL;
+        if self.lowest_first {
+            order.reverse();
+        }
+        order
+    }
+
     /// Refuses a limit outside of 1..=256.
     pub fn check(&self) -> Result<(), Invalid> {
         if (1..=LEASE_JOBS_MAX).contains(&self.limit) {

@@ -45,7 +45,7 @@ impl Bench {
     }
 
     fn claim(&self) -> Claimed {
-        let request = ClaimJobs { worker: self.worker, queue: QueueName::default(), limit: 10 };
+        let request = ClaimJobs::new(self.worker, QueueName::default(), 10);
         wait(self.store.claim_jobs(request)).unwrap().expect("a job is due")
     }
 

@@ -108,7 +108,7 @@ impl<'a> Story<'a> {
     async fn claim(&mut self) {
         let at = self.dice.index(self.workers.len());
         let limit = 1 + u32::try_from(self.dice.below(4)).expect("small");
-        let ask = |worker| ClaimJobs { worker, queue: tenure_core::QueueName::default(), limit };
+        let ask = |worker| ClaimJobs::new(worker, tenure_core::QueueName::default(), limit);
         let here = self.t.store.claim_jobs(ask(self.workers[at].0)).await.expect("claim");
         let there = self.model.claim_jobs(ask(self.workers[at].1)).await.expect("claim");
         let shown =

@@ -24,7 +24,10 @@ impl LeaseStore for ModelStore {
             let queue = tables.queues.get(&request.queue).cloned().unwrap_or_default();
             let limit = if self.has(Mutant::LimitIgnored) { usize::MAX } else { request.limit as usize };
             let mut due = tables.due(&request.queue, now);
+            let urgency = |id: &JobId| request.order().iter().position(|p| *p == tables.jobs[id].asked.priority);
+            due.sort_by_key(urgency);
             due.truncate(limit);
+            due.sort_by_key(|id| tables.jobs[id].asked.priority);
             if due.is_empty() || (queue.paused && !self.has(Mutant::PauseIgnored)) {
                 return Ok(None);
             }

@@ -25,7 +25,7 @@ pub(super) async fn expire(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome
     Ok(Outcome { expected: Vec::new(), got: Vec::new() })
 }
 
-/// `claim W1 J1 J2 queue=… limit=… lease=L1 [attempt=…] [losses=…] [ttl=…] [-> nothing | canceled J3]`
+/// `claim W1 J1 J2 queue=… limit=… [order=lowest_first] lease=L1 [attempt=…] [losses=…] [ttl=…] [-> nothing | canceled J3]`
 ///
 /// The jobs are the answer, in order. The limit is their number unless given.
 pub(super) async fn claim(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
@@ -37,8 +37,10 @@ pub(super) async fn claim(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome,
         return Err("a claim names the jobs it gets, or -> nothing".into());
     }
     let queue = line.parsed("queue")?.unwrap_or_else(QueueName::default);
+    let lowest_first = line.option("order").is_some_and(|order| order == "lowest_first");
     let (label, checks) = (line.option("lease"), line.options());
-    let claimed = match run.t.store.claim_jobs(ClaimJobs { worker, queue, limit }).await {
+    let request = ClaimJobs { lowest_first, ..ClaimJobs::new(worker, queue, limit) };
+    let claimed = match run.t.store.claim_jobs(request).await {
         Ok(Some(claimed)) => claimed,
         Ok(None) => return Ok(Outcome { expected, got: vec!["nothing".into()] }),
         Err(error) => return Ok(Outcome { expected, got: error_words(&run.names, &error) }),

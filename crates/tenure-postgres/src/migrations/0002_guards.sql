@@ -17,10 +17,12 @@ create trigger seal_is_not_truncated before truncate on tenure.seal
 create trigger job_is_immutable before update on tenure.job
   for each row execute function tenure.refuse_change();
 
--- A writer that names its own transaction id could date a row before the last seal.
+-- A writer that names its own transaction id or era could put a row where no seal looks any more. Re-homing replaces this
+-- function by one that stamps the next era.
 create function tenure.stamp_journal() returns trigger language plpgsql as $$
 begin
   new.xid := pg_current_xact_id();
+  new.era := 1;
   return new;
 end $$;
 

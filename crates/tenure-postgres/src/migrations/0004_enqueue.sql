@@ -44,7 +44,7 @@ declare ids int[]; begin
   return ids;
 end $$;
 
--- Takes a key for _job, or says who has it. The usual duplicate ends at a plain read. A key whose holder has let go is
+-- Takes a key for _job, or says who has it; null: _job itself, which was stored before. The usual duplicate ends at a plain read. A key whose holder has let go is
 -- taken over under its row lock, looking again: requeue holds the same lock, and without it two jobs would be active.
 create function tenure.take_key(_tenant int, _scope text, _key text, _policy smallint, _job uuid, _expires timestamptz, _digest bytea, _batch uuid[], _now timestamptz)
   returns uuid language plpgsql as $$
@@ -71,7 +71,7 @@ declare k tenure.unique_key; state text; holds boolean; begin
         if k.digest is distinct from _digest then
           raise exception 'idempotency key `%` was used for job % with another body and cannot name job %', _key, k.job, _job using errcode = 'TN409';
         end if;
-        return k.job;
+        return nullif(k.job, _job);
       end if;
       if look = 2 then
         update tenure.unique_key u set policy = _policy, job = _job, expires_at = _expires, digest = _digest
@@ -99,6 +99,7 @@ declare
   holders uuid[] := _ids;
   waits uuid[] := array(select w.id from unnest(_ids, _waiting) w (id, waiting) where w.waiting);
   stored uuid[];
+  known uuid[];
   off uuid;
   k record;
 begin
@@ -106,6 +107,12 @@ begin
     where substr(i.id::text, 15, 1) <> '7' or tenure.id_time(i.id) not between moment - interval '1 day' and moment + interval '1 day' limit 1;
   if off is not null then
     raise exception 'id `%` is refused: a job id is a uuid of version 7 whose time is within a day of the store''s clock %', off, moment using errcode = 'TN422';
+  end if;
+  -- A job that is there already is what it is: no key of it is taken again, even if it is pruned while we look. Its holder is null.
+  known := array(select j.id from tenure.job j where j.id = any (
+    array(select i.id from unnest(_ids, _keys, _idempotency_keys) i (id, key, idempotency_key) where coalesce(i.key, i.idempotency_key) is not null)));
+  if known <> '{}' then
+    holders := array(select case when i.id <> all (known) then i.id end from unnest(_ids) with ordinality i (id, ord) order by i.ord);
   end if;
   -- Keys are taken in one order, whatever the order of the jobs, so that two batches cannot wait for each other.
   for k in
@@ -121,7 +128,7 @@ begin
     order by n.tenant, u.digest is null, u.scope collate "C", u.key collate "C", n.ord
   loop
     -- A job found by its idempotency key asks for no other; one found by its unique key is what the request is answered with.
-    continue when holders[k.ord] <> k.id;
+    continue when holders[k.ord] is distinct from k.id;
     holders[k.ord] := tenure.take_key(k.tenant, k.scope, k.key, k.policy, k.id, k.expires_at, k.digest, _ids, moment);
     if holders[k.ord] <> k.id and k.idempotency_key is not null then
       update tenure.unique_key u set job = holders[k.ord]
@@ -140,7 +147,7 @@ begin
     insert into tenure.job (id, created_at, run_at, tenant, queue, priority, max_attempts, max_losses, kind, backoff, unique_policy, unique_scope, unique_key, trace, payload)
     select i.id, moment, greatest(coalesce(i.run_at, moment + coalesce(i.delay_ms, 0) * interval '1 ms'), moment),
       i.tenant, i.queue, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.policy, i.scope, i.key, i.trace, i.payload
-    from input i order by i.ord
+    from input i order by i.id, i.ord                             -- two sends of one batch in another order must not wait for each other
     on conflict (id) do nothing
     returning tenure.job.id, tenure.job.queue, tenure.job.priority, tenure.job.run_at
   ), r as (
@@ -155,7 +162,7 @@ begin
   return query
     select n.ord::int, n.holder, n.made, case when n.made then null else tenure.state_of(n.holder) end
     from (
-      select i.ord, i.holder, i.holder = i.id and i.id = any (coalesce(stored, '{}')) and row_number() over (partition by i.id order by i.ord) = 1 as made
+      select i.ord, coalesce(i.holder, i.id) as holder, i.holder is not distinct from i.id and i.id = any (coalesce(stored, '{}')) and row_number() over (partition by i.id order by i.ord) = 1 as made
       from unnest(_ids, holders) with ordinality i (id, holder, ord)
     ) n
     order by n.ord;

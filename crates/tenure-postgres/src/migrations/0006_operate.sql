@@ -80,11 +80,12 @@ begin
     -- Another job had taken it and was pruned: it is free to be had again. (A window that is over needs no key.)
     insert into tenure.unique_key (tenant, scope, key, policy, job)
       select j.tenant, j.unique_scope, j.unique_key, j.unique_policy, j.id where j.unique_policy <> 4 on conflict do nothing;
-    -- A new version, not only a lock: an enqueue whose snapshot is older than this must fail, not take over what it sees as ended.
-    update tenure.unique_key k set job = k.job where k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key returning k.job into holder;
+    select k.job into holder from tenure.unique_key k where k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key for update;
     if holder <> j.id then
       raise exception 'job % cannot be requeued: its unique key `%` is held by job %', j.id, j.unique_key, holder using errcode = 'TN409';
     end if;
+    -- A new version, not only a lock: an enqueue with an older snapshot must fail, not take over what it sees as ended. (Forever is never taken over.)
+    update tenure.unique_key k set job = j.id where k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key and k.policy <> 3;
   end if;
   update tenure.attempt a set final = false where a.job = j.id and a.final and a.how in (3, 4, 5);
   if not found then
@@ -127,7 +128,7 @@ end $$;
 -- Deletes a bounded batch of jobs that ended before _before. A job goes only when no lease named by its attempts exists:
 -- a repeated report would be accepted anew, and reclaim would revive it. Freed keys go with their holder, others stay.
 create function tenure.prune(_before timestamptz, _dead_too boolean, _limit int, _now timestamptz default null) returns int language plpgsql as $$
-declare gone uuid[]; begin
+declare gone uuid[]; mine uuid[]; begin
   select array_agg(p.job) into gone from (
     select a.job from tenure.attempt a
     where a.final and a.ended_at <= _before and (a.how <> 4 or _dead_too)
@@ -137,6 +138,15 @@ declare gone uuid[]; begin
   if gone is null then return 0; end if;
   -- Look again: a requeue that was committed after the statement above began has cleared the flag.
   select array_agg(a.job) into gone from tenure.attempt a where a.job = any (gone) and a.final;
+  if gone is null then return 0; end if;
+  -- The keys they hold are locked, never waited for: a requeue has its key and waits for the attempt locked above. That job goes next time.
+  select array_agg(l.job) into mine from (
+    select k.job from tenure.job j join tenure.unique_key k on k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key and k.job = j.id
+    where j.id = any (gone) for update of k skip locked
+  ) l;
+  select array_agg(j.id) into gone from tenure.job j
+    where j.id = any (gone) and (j.id = any (coalesce(mine, '{}'))
+      or not exists (select from tenure.unique_key k where k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key and k.job = j.id));
   if gone is null then return 0; end if;
   delete from tenure.unique_key k using tenure.job j
     where j.id = any (gone) and k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key and k.job = j.id

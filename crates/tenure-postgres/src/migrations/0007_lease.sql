@@ -7,6 +7,7 @@ $$;
 
 -- Takes back what expired leases held. Leases that somebody has locked (a user's open completion) are skipped, not waited
 -- for; what was inserted decides what follows. The second statement sees everything committed before the locks were had.
+-- Counts and `offset 0` keep both look-ups by key under a plan that was made while the tables were empty.
 create function tenure.reclaim(_by int, _leases_max int, _now timestamptz default null)
   returns table (job uuid, lease bigint, worker text, how smallint) language plpgsql as $$
 declare
@@ -21,31 +22,30 @@ begin
   with held as materialized (
     select u.job, u.attempt, (u.losses + 1)::smallint as losses, l.no, l.worker, l.claimed_at
     from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
-    where l.no = any (gone) and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+    where l.no = any (gone) and (select count(*) from tenure.attempt a where a.job = u.job and a.lease = l.no) = 0
   ), decided as materialized (
-    select h.*, j.queue, j.priority,
+    select h.*,
       (case when exists (select from tenure.cancel_request c where c.job = h.job) and h.losses < j.max_losses then 5
             when h.losses >= j.max_losses then 4 else 8 end)::smallint as ending
-    from held h join tenure.job j on j.id = h.job
+    from held h cross join lateral (select * from tenure.job j where j.id = h.job offset 0) j
   ), ended as (
     insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final, error)
     select d.job, d.no, d.claimed_at, moment, d.worker, d.attempt, d.losses, d.ending, d.ending in (4, 5),
       case when d.ending = 4 then jsonb_build_object('code', 'lease_lost', 'message', format('lost its lease %s times', d.losses)) end
     from decided d order by d.job
     on conflict do nothing
-    returning attempt.job, attempt.lease, attempt.how
+    returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses, attempt.worker
   ), again as (
     insert into tenure.ready (run_at, job, queue, priority, attempt, losses, state)
-    select moment + tenure.loss_delay(d.losses), d.job, d.queue, d.priority, d.attempt - 1, d.losses, 0
-    from ended e join decided d on d.job = e.job and d.no = e.lease where e.how = 8
+    select moment + tenure.loss_delay(e.losses), e.job, j.queue, j.priority, e.attempt - 1, e.losses, 0
+    from ended e cross join lateral (select * from tenure.job j where j.id = e.job offset 0) j where e.how = 8
   ), dropped as (
     delete from tenure.lease l where l.no = any (gone)
   ), noted as (
     insert into tenure.journal (at, worker, event, lease, jobs, details)
     select moment, _by, 10 + e.how, e.lease, array_agg(e.job), jsonb_build_object('reclaimed', true) from ended e group by e.lease, e.how
   )
-  select e.job, e.lease, w.name, e.how
-  from ended e join decided d on d.job = e.job and d.no = e.lease left join tenure.worker w on w.id = d.worker;
+  select e.job, e.lease, w.name, e.how from ended e left join tenure.worker w on w.id = e.worker;
 end $$;
 
 -- Gives back, uncharged, what a worker holds under leases it does not know: claims whose reply was lost.
@@ -62,19 +62,19 @@ begin
   with held as materialized (
     select u.job, u.attempt, u.losses, l.no, l.claimed_at
     from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
-    where l.no = any (gone) and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+    where l.no = any (gone) and (select count(*) from tenure.attempt a where a.job = u.job and a.lease = l.no) = 0
   ), decided as materialized (
-    select h.*, j.queue, j.priority, (case when exists (select from tenure.cancel_request c where c.job = h.job) then 5 else 7 end)::smallint as ending
-    from held h join tenure.job j on j.id = h.job
+    select h.*, (case when exists (select from tenure.cancel_request c where c.job = h.job) then 5 else 7 end)::smallint as ending
+    from held h
   ), ended as (
     insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final)
     select d.job, d.no, d.claimed_at, moment, _worker, d.attempt, d.losses, d.ending, d.ending = 5 from decided d order by d.job
     on conflict do nothing
-    returning attempt.job, attempt.lease, attempt.how
+    returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses
   ), again as (
     insert into tenure.ready (run_at, job, queue, priority, attempt, losses, state)
-    select moment, d.job, d.queue, d.priority, d.attempt - 1, d.losses, 0
-    from ended e join decided d on d.job = e.job and d.no = e.lease where e.how = 7
+    select moment, e.job, j.queue, j.priority, e.attempt - 1, e.losses, 0
+    from ended e cross join lateral (select * from tenure.job j where j.id = e.job offset 0) j where e.how = 7
   ), dropped as (
     delete from tenure.lease l where l.no = any (gone)
   ), noted as (

@@ -1,56 +1,45 @@
--- claim_jobs.sql: take due jobs of one queue under one new lease, most urgent first.
+-- claim_jobs.sql: take due jobs of one queue under one new lease.
 -- Zero rows: nothing is due, or the queue is paused or unknown. Rows with `canceled` were ended, not handed out.
---   $1 worker, $2 queue, $3 limit, $4 and $5 floors (run_at, job) of the four priorities, $6 now or null for the clock
+--   $1 worker, $2 queue, $3 limit, $4 and $5 floors (run_at, job) of the four priorities, $6 now or null for the clock,
+--   $7 the priorities in the order they are looked at
 --
 -- Each priority is a range of its own that begins at its floor, so neither the future, nor lower priorities, nor rows
 -- deleted under somebody's old snapshot are walked. A floor above the clock (it went back) counts as unset.
--- Candidates are locked in materialized CTEs and deleted by place: a plain `in (select … limit)` may run more than once
+-- Candidates are locked in a materialized CTE and deleted by place: a plain `in (select … limit)` may run more than once
 -- and take more than its limit. Arrays keep every join small under a generic plan, whatever the statistics say: they are planned for ten rows.
 with q as materialized (
   select id, lease_ttl_ms, coalesce($6::timestamptz, statement_timestamp()) as due from tenure.queue
   where name = $2::text
     and not paused
-), p0 as materialized (
-  select r.ctid as place from tenure.ready r
-  where r.queue = (select id from q) and r.line = 0 and r.priority = 0 and r.run_at <= (select due from q)
-    and (r.run_at, r.job) >= (case when ($4::timestamptz[])[1] <= (select due from q) then ($4)[1] else '-infinity' end, ($5::uuid[])[1])
-  order by r.queue, r.line, r.priority, r.run_at, r.job
-  limit $3::bigint for update skip locked
-), p1 as materialized (
-  select r.ctid as place from tenure.ready r
-  where r.queue = (select id from q) and r.line = 0 and r.priority = 1 and r.run_at <= (select due from q)
-    and (r.run_at, r.job) >= (case when ($4::timestamptz[])[2] <= (select due from q) then ($4)[2] else '-infinity' end, ($5::uuid[])[2])
-  order by r.queue, r.line, r.priority, r.run_at, r.job
-  limit $3::bigint - (select count(*) from p0) for update skip locked
-), p2 as materialized (
-  select r.ctid as place from tenure.ready r
-  where r.queue = (select id from q) and r.line = 0 and r.priority = 2 and r.run_at <= (select due from q)
-    and (r.run_at, r.job) >= (case when ($4::timestamptz[])[3] <= (select due from q) then ($4)[3] else '-infinity' end, ($5::uuid[])[3])
-  order by r.queue, r.line, r.priority, r.run_at, r.job
-  limit $3::bigint - (select count(*) from p0) - (select count(*) from p1) for update skip locked
-), p3 as materialized (
-  select r.ctid as place from tenure.ready r
-  where r.queue = (select id from q) and r.line = 0 and r.priority = 3 and r.run_at <= (select due from q)
-    and (r.run_at, r.job) >= (case when ($4::timestamptz[])[4] <= (select due from q) then ($4)[4] else '-infinity' end, ($5::uuid[])[4])
-  order by r.queue, r.line, r.priority, r.run_at, r.job
-  limit $3::bigint - (select count(*) from p0) - (select count(*) from p1) - (select count(*) from p2) for update skip locked
+), due as materialized (
+  -- A lateral is a nested loop under every plan: the priorities are looked at one after the other, and no further than
+  -- the limit. An `order by` out here would lock the limit of each of them first.
+  select r.place
+  from q cross join unnest($7::smallint[]) p (priority)
+  cross join lateral (
+    select r.ctid as place from tenure.ready r
+    where r.queue = q.id and r.line = 0 and r.priority = p.priority and r.run_at <= q.due
+      and (r.run_at, r.job) >= (case when ($4::timestamptz[])[p.priority + 1] <= q.due then ($4)[p.priority + 1] else '-infinity' end, ($5::uuid[])[p.priority + 1])
+    order by r.queue, r.line, r.priority, r.run_at, r.job
+    limit $3::bigint for update skip locked
+  ) r
+  limit $3::bigint
 ), taken as (
-  delete from tenure.ready r
-  where r.ctid = any (array(select place from p0 union all select place from p1 union all select place from p2 union all select place from p3))
-  returning r.job, r.attempt, r.losses, r.run_at
+  delete from tenure.ready r where r.ctid = any (array(select place from due)) returning r.job, r.attempt, r.losses, r.run_at
 ), doomed as materialized (
   -- A cancel request and a retry may pass each other; here they meet again.
   select c.job from tenure.cancel_request c where c.job = any (array(select job from taken))
 ), kept as materialized (
   select t.job, (t.attempt + 1)::smallint as attempt, t.losses, t.run_at from taken t
   where t.job <> all (array(select job from doomed))
+  order by t.job
 ), granted as (
   -- The number is drawn here, after the ready rows are deleted: a fence only ever grows.
   insert into tenure.lease (queue, worker, claimed_at, renewed_at, expires_at, jobs, attempts, losses)
-  select min(q.id), $1::int, min(at), min(at), min(at + q.lease_ttl_ms * interval '1 ms'),
-    array_agg(k.job order by k.job), array_agg(k.attempt order by k.job), array_agg(k.losses order by k.job)
-  from kept k cross join q cross join coalesce($6::timestamptz, clock_timestamp()) at
-  having count(*) > 0
+  select q.id, $1::int, at, at, at + q.lease_ttl_ms * interval '1 ms', k.jobs, k.attempts, k.losses
+  from (select array_agg(job) as jobs, array_agg(attempt) as attempts, array_agg(losses) as losses from kept) k
+  cross join q cross join coalesce($6::timestamptz, clock_timestamp()) at
+  where k.jobs is not null
   returning no, jobs, claimed_at
 ), drawn as materialized (
   select nextval('tenure.lease_no_seq') as no from doomed limit 1

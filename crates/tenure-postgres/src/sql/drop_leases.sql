@@ -14,4 +14,4 @@ with empty as materialized (
   delete from tenure.lease l where l.no = any (array(select no from empty)) returning l.no
 )
 select n.no from unnest($2::bigint[]) n (no)
-where n.no = any (array(select no from dropped)) or not exists (select from tenure.lease l where l.no = n.no)
+where n.no = any (array(select no from dropped)) or n.no <> all (array(select l.no from tenure.lease l where l.no = any ($2::bigint[])))

@@ -3,12 +3,19 @@
 --   $1 worker, $2 lease, $3 jobs, $4 hows, $5 delays in ms, $6 errors, $7 results, $8 usages, $9 now or null for the clock
 --
 -- What follows an ending comes from what was really inserted, never from the input: two reports of one grant would
--- otherwise put a job back twice. A requested cancel wins over putting back; a retry without attempts left is dead.
-with held as materialized (
+-- otherwise put a job back twice. The lease is held as in complete_jobs.sql. A requested cancel wins over putting back; a retry without attempts left is dead.
+-- The clock of endings is read once: a later time in each row would widen the summary of attempt_ended row by row. That of
+-- rows put back is read when they are: endings may have waited for somebody, and nothing is to land below a floor.
+with moment as materialized (
+  select coalesce($9::timestamptz, clock_timestamp()) as at
+), held as materialized (
   select u.job, u.attempt, u.losses, l.claimed_at
-  from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
-  where l.no = $2::bigint
-    and l.worker = $1::int
+  from (
+    select l.claimed_at, l.jobs, l.attempts, l.losses from tenure.lease l
+    where l.no = $2::bigint
+      and l.worker = $1::int
+    for key share
+  ) l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
 ), decided as materialized (
   select h.*, i.delay_ms, i.error, i.result, i.usage, j.queue, j.priority,
     (case when i.how = 2 and h.attempt >= j.max_attempts then 4
@@ -19,7 +26,7 @@ with held as materialized (
   join tenure.job j on j.id = h.job and j.id = any ($3::uuid[])
 ), ended as (
   insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final, error, result, usage)
-  select d.job, $2::bigint, d.claimed_at, coalesce($9::timestamptz, clock_timestamp()), $1::int, d.attempt, d.losses, d.how, d.how in (1, 3, 4, 5),
+  select d.job, $2::bigint, d.claimed_at, (select at from moment), $1::int, d.attempt, d.losses, d.how, d.how in (1, 3, 4, 5),
     d.error::jsonb, d.result::jsonb, d.usage::jsonb
   from decided d
   order by d.job
@@ -33,9 +40,9 @@ with held as materialized (
   where e.how in (2, 6, 7)
 ), noted as (
   insert into tenure.journal (at, worker, event, lease, jobs)
-  select coalesce($9::timestamptz, clock_timestamp()), $1::int, 10 + e.how, $2::bigint, array_agg(e.job) from ended e group by e.how
+  select (select at from moment), $1::int, 10 + e.how, $2::bigint, array_agg(e.job) from ended e group by e.how
 ), dropped as (
   delete from tenure.lease d
-  where d.no = (select l.no from tenure.lease l where l.no = $2::bigint and (select count(*) from ended) = cardinality(l.jobs) for update skip locked)
+  where d.no = (select l.no from tenure.lease l where l.no = $2::bigint and (select count(*) from ended) = cardinality(l.attempts) for update skip locked)
 )
 select job, how from ended

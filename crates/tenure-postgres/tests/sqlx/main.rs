@@ -40,7 +40,7 @@ fn new_job(n: u8) -> NewJob {
 
 async fn claim(store: &PgStore) -> (tenure_core::WorkerId, Claimed) {
     let worker = store.register_worker(&"sqlx".parse().expect("a name")).await.expect("register");
-    let request = ClaimJobs { worker, queue: QueueName::default(), limit: 10 };
+    let request = ClaimJobs::new(worker, QueueName::default(), 10);
     (worker, store.claim_jobs(request).await.expect("claim").expect("a job is due"))
 }
 

@@ -37,8 +37,11 @@ select 'L4', held.job, 'runs as attempt ' || held.attempt || ' of ' || job.max_a
 from held join job on job.id = held.job
 where held.attempt > job.max_attempts or held.attempt < 1
 union all
-select 'L5', places.job, 'there is no such job'
+select 'L2', places.job, 'there is no such job'
 from places where not exists (select 1 from job where job.id = places.job)
+union all
+select 'L5', held.job, 'lease ' || held.lease || ' is not above an earlier one of the job'
+from held where exists (select 1 from attempt where attempt.job = held.job and attempt.lease > held.lease)
 union all
 select 'L6', ready.job, 'waits in another line than its job asked for'
 from ready join job on job.id = ready.job

@@ -16,10 +16,10 @@ use tenure_store::{JobStore, JournalStore, LeaseStore, StoreError, audit};
 use crate::fixture::{Fixture, error, new_job, word};
 
 /// A small linear congruential generator: the same seed is the same life.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % sides
     }
@@ -159,7 +159,7 @@ impl World {
         // Some claims' replies were lost: what they hold is released, uncharged.
         if self.dice.roll(4) == 0 {
             let other = self.fixture.store.register_worker(&WorkerName::new("w2").unwrap()).await.unwrap();
-            let request = ClaimJobs { worker: other, queue: QueueName::default(), limit: 2 };
+            let request = ClaimJobs::new(other, QueueName::default(), 2);
             let claimed = self.fixture.store.claim_jobs(request).await.unwrap();
             let Some(claimed) = claimed else { return };
             for id in claimed.jobs.iter().map(|job| job.id).chain(claimed.canceled.clone()) {

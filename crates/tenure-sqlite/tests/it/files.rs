@@ -60,8 +60,7 @@ async fn two_stores_on_one_file_hand_each_job_out_once() {
     let drain = |store: SqliteStore, worker| async move {
         let mut mine = Vec::new();
         let queue = tenure_core::QueueName::default();
-        while let Some(claimed) = store.claim_jobs(ClaimJobs { worker, queue: queue.clone(), limit: 7 }).await.unwrap()
-        {
+        while let Some(claimed) = store.claim_jobs(ClaimJobs::new(worker, queue.clone(), 7)).await.unwrap() {
             mine.extend(claimed.jobs.into_iter().map(|job| job.id));
         }
         mine
@@ -113,7 +112,7 @@ async fn other_process() {
     for round in 0_u32.. {
         let now = tenure_core::Timestamp::EPOCH.plus(std::time::UNIX_EPOCH.elapsed().unwrap());
         store.enqueue_jobs((0..20).map(|_| crate::fixture::new_job(now)).collect()).await.unwrap();
-        let request = ClaimJobs { worker, queue: tenure_core::QueueName::default(), limit: 15 };
+        let request = ClaimJobs::new(worker, tenure_core::QueueName::default(), 15);
         let claimed = store.claim_jobs(request).await.unwrap().unwrap();
         let jobs = claimed.jobs.iter().map(|job| EndJob { job: job.id, ending: succeeded() }).collect();
         store.end_jobs(EndJobs { worker, lease: claimed.lease, jobs }).await.unwrap();

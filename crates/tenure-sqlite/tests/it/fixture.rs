@@ -82,7 +82,7 @@ impl Fixture {
     }
 
     pub(crate) async fn claim(&self, limit: u32) -> Option<Claimed> {
-        let request = ClaimJobs { worker: self.worker, queue: QueueName::default(), limit };
+        let request = ClaimJobs::new(self.worker, QueueName::default(), limit);
         self.store.claim_jobs(request).await.unwrap()
     }
 

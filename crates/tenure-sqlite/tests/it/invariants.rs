@@ -33,7 +33,11 @@ async fn facts_cannot_be_rewritten() {
             "insert into ready select queue, priority, run_at + 1, job, attempt, losses, state from ready",
             "UNIQUE constraint",
         ),
-        ("insert into seal select no + 1, first, last, rows, prev, hash from seal", "UNIQUE constraint"),
+        ("insert into seal select no + 1, first, last, rows, prev, hash from seal", "closed for ever"),
+        ("insert or replace into seal select no, 1, 1, 1, prev, hash from seal", "closed for ever"),
+        ("insert or replace into journal (id, at, event, jobs) values (1, 0, 1, '[]')", "append-only"),
+        ("insert into journal (id, at, event, jobs) values (0, 0, 1, '[]')", "CHECK constraint"),
+        ("insert into journal (id, at, event, jobs) values (-7, 0, 1, '[]')", "CHECK constraint"),
     ] {
         let refused = conn.execute(sql, []).unwrap_err().to_string();
         assert!(refused.contains(word), "{sql}: {refused}");
@@ -56,7 +60,12 @@ async fn the_verifier_names_each_broken_invariant() {
                 select job, lease - 1, attempt, losses, how, final, ended_at from attempt",
         ),
         ("L4", "update ready set attempt = 5"),
-        ("L5", "delete from job where id = (select job from ready)"),
+        ("L2", "delete from job where id = (select job from ready)"),
+        (
+            "L5",
+            "insert into attempt (job, lease, attempt, losses, how, final, ended_at) \
+                select unhex(jobs ->> 1, '-'), no + 1, 1, 0, 7, 0, 0 from lease",
+        ),
         ("L6", "update ready set priority = 0"),
         ("L7", "update attempt set lease = 99"),
     ] {

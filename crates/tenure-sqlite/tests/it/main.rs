@@ -5,14 +5,21 @@
 mod fixture;
 
 mod against_core;
+mod attack;
 mod contract;
+mod faults;
 mod fences;
 mod files;
+mod full_disk;
 mod invariants;
 mod keys;
+mod large;
 mod open;
 mod plans;
+mod process;
+mod processes;
 mod statements;
+mod tampering;
 mod transactions;
 mod wake;
 mod writer;

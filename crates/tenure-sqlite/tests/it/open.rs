@@ -67,7 +67,7 @@ fn many_may_open_and_migrate_a_new_file_at_once() {
 
 #[test]
 fn a_file_without_a_name_is_refused() {
-    for path in ["", ":memory:"] {
+    for path in ["", ":memory:", "file::memory:", "file:data.db?mode=ro"] {
         assert!(matches!(SqliteStore::open(path, SqliteOptions::default()), Err(StoreError::Invalid(_))), "{path}");
     }
 }
@@ -80,7 +80,8 @@ async fn a_newer_schema_is_refused() {
     let store = SqliteStore::open(fixture.path(), SqliteOptions::default()).unwrap();
     for refused in [store.migrate().await.map(drop), store.list_queues().await.map(drop)] {
         let Err(StoreError::Schema(text)) = refused else { panic!("{refused:?}") };
-        assert!(text.contains("999") && text.contains("newer program"), "{text}");
+        assert!(text.contains("version 999") && text.contains("knows 1"), "both versions: {text}");
+        assert!(text.contains("newer program"), "{text}");
     }
 }
 
@@ -91,6 +92,39 @@ async fn what_is_no_database_is_refused_by_name() {
     std::fs::write(directory.file(), "this is a letter, not a database".repeat(40)).unwrap();
     let Err(refused) = SqliteStore::open(directory.file(), SqliteOptions::default()) else { panic!("opened a letter") };
     assert!(matches!(refused, StoreError::Corrupt(_)) && refused.to_string().contains("tenure.db"), "{refused}");
+}
+
+#[test]
+fn a_place_where_nothing_can_be_made_is_unavailable_by_name() {
+    let directory = Directory::new();
+    std::fs::create_dir_all(directory.file().join("is-a-directory")).unwrap();
+    let below_a_file = std::env::current_exe().unwrap().join("tenure.db");
+    for path in [directory.file(), below_a_file, "/proc/tenure/tenure.db".into()] {
+        let Err(refused) = SqliteStore::open(&path, SqliteOptions::default()) else { panic!("opened {path:?}") };
+        assert!(refused.is_passing() && refused.to_string().contains("tenure.db"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_written_is_unavailable_and_still_read() {
+    let fixture = Fixture::file().await;
+    let job = fixture.enqueue(1).await[0];
+    let lock = fixture
+        .store
+        .transaction(|tx| tx.connection().pragma_update(None, "query_only", true).map_err(StoreError::unavailable));
+    lock.await.unwrap();
+    let refused = fixture.store.enqueue_jobs(vec![new_job(NOW)]).await.unwrap_err();
+    assert!(refused.is_passing(), "{refused}");
+    assert_eq!(fixture.state(job).await, tenure_core::State::Queued);
+}
+
+#[tokio::test]
+async fn who_waits_for_ever_is_given_a_day() {
+    let forever = SqliteOptions { busy_timeout: Duration::MAX, ..SqliteOptions::default() };
+    let directory = Directory::new();
+    for store in [SqliteStore::in_memory(forever.clone()), SqliteStore::open(directory.file(), forever)] {
+        store.unwrap().migrate().await.unwrap();
+    }
 }
 
 #[tokio::test]

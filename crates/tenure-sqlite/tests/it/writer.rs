@@ -10,7 +10,7 @@ use tenure_store::{AdminStore, JobStore, LeaseStore, StoreError};
 use crate::fixture::{Fixture, new_job, word};
 
 /// Occupies the writer until the sender is dropped; everything asked meanwhile waits in its queue.
-fn occupy(fixture: &Fixture) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>) {
+pub(crate) fn occupy(fixture: &Fixture) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>) {
     let (free, wait) = mpsc::channel::<()>();
     let store = fixture.store.clone();
     let task = tokio::spawn(async move {

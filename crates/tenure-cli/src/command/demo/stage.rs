@@ -94,7 +94,7 @@ impl Stage {
     }
 
     pub(super) async fn claim(&self, worker: WorkerId, limit: u32) -> Result<Claimed, Failure> {
-        let request = ClaimJobs { worker, queue: QueueName::default(), limit };
+        let request = ClaimJobs::new(worker, QueueName::default(), limit);
         let nothing = || Failure::new("demo", exit::REFUSED, "the store handed out nothing although jobs are due");
         self.store.claim_jobs(request).await?.ok_or_else(nothing)
     }

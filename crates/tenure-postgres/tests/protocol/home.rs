@@ -1,0 +1,138 @@
+//! Home: a database that was restored into another cluster begins a new era (S3).
+//!
+//! Transaction ids start anew there. New rows would lie below the last seal's snapshot: no seal would ever hold them, and
+//! nobody would notice.
+
+use std::process::Command;
+
+use tenure_contract::fixture::success;
+use tenure_contract::postgres_server::{Options, Postgres, psql};
+use tenure_core::{JobId, Json, KindName, LeaseNo, NewJob, QueueName};
+use tenure_postgres::{PgOptions, PgStore};
+use tenure_store::audit::{self, Finding, Report};
+use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended};
+use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError};
+
+use crate::scene::{Scene, number, real_now, run, text};
+
+/// So many transactions that a new cluster does not reach them.
+const BURN: &str = "do $$ begin for i in 1..5000 loop perform pg_current_xact_id(); commit; end loop; end $$";
+
+/// Two sealed rows and one that is not sealed yet; answers the last lease.
+async fn history(scene: &Scene) -> LeaseNo {
+    let worker = scene.worker("w").await;
+    let (lease, jobs) = scene.claim_batch(worker, 1).await;
+    scene.end_all(worker, lease, &jobs, &success()).await;
+    scene.store.seal_journal().await.expect("seal").expect("there is something to seal");
+    scene.claim_batch(worker, 1).await.0
+}
+
+/// Runs a job on a store through all verbs, seals, and checks.
+async fn run_one_and_audit(store: &PgStore) -> (LeaseNo, Report) {
+    let worker = store.register_worker(&"again".parse().expect("a name")).await.expect("register");
+    let id = JobId::from_parts(real_now(), [9; 10]);
+    let job = NewJob::new(id, KindName::new("noop").expect("a name"), Json::null());
+    store.enqueue_jobs(vec![job]).await.expect("enqueue");
+    let claim = ClaimJobs::new(worker, QueueName::default(), 10);
+    let claimed = store.claim_jobs(claim).await.expect("claim").expect("a job is due");
+    let end = EndJobs { worker, lease: claimed.lease, jobs: vec![EndJob { job: id, ending: success() }] };
+    assert!(matches!(store.end_jobs(end).await.expect("end")[..], [Ended::Now(_)]));
+    while store.seal_journal().await.expect("seal").is_some() {}
+    (claimed.lease, audit::verify(store, None, |_| {}).await.expect("verify"))
+}
+
+/// A new era: the rest of the old one is sealed first, then what came after.
+async fn assert_new_era(store: &PgStore, last: LeaseNo) {
+    let (lease, report) = run_one_and_audit(store).await;
+    assert!(lease.0 > last.0 + 1_000, "{lease} might be in a worker's hands since the backup; the last was {last}");
+    assert!(report.findings.is_empty(), "{report:#?}");
+    assert_eq!(
+        (report.rows, report.tail),
+        (6, 0),
+        "two sealed, one of the rest, the move itself, and two of the new job"
+    );
+    let boundaries: Vec<String> =
+        store.list_seals(0, 10).await.expect("list").into_iter().map(|seal| seal.boundary).collect();
+    let eras: Vec<&str> = boundaries.iter().map(|boundary| boundary.split_once('/').expect("era/snapshot").0).collect();
+    assert_eq!((eras, boundaries[1].as_str()), (vec!["1", "1", "2"], "1/rest"));
+}
+
+/// Red when the identity of the cluster is not stored or not compared.
+#[tokio::test]
+async fn a_database_of_another_cluster_is_refused_until_it_is_rehomed() {
+    let scene = Scene::new().await;
+    let client = scene.client().await;
+    let last = history(&scene).await;
+    run(&client, "update tenure.home set system_identifier = 4711").await;
+    let here = text(&client, "select system_identifier from pg_control_system()").await;
+
+    let url = &scene.database.url;
+    let refused = PgStore::connect(url, PgOptions::default()).await.err().expect("refused");
+    let said = refused.to_string();
+    assert!(matches!(refused, StoreError::Schema(_)) && said.contains("4711") && said.contains(&here), "{said}");
+
+    PgStore::rehome(url, PgOptions::default()).await.expect("rehome");
+    let twice = PgStore::rehome(url, PgOptions::default()).await;
+    assert!(matches!(twice, Err(StoreError::Conflict(_))), "{twice:?}");
+    let store = PgStore::connect(url, PgOptions::default()).await.expect("connect");
+    assert_new_era(&store, last).await;
+}
+
+/// A real dump, restored into a cluster whose transaction ids are younger.
+#[tokio::test]
+async fn a_dump_restored_into_a_younger_cluster_goes_on_in_a_new_era() {
+    let scene = Scene::new().await;
+    let client = scene.client().await;
+    run(&client, BURN).await;
+    let last = history(&scene).await;
+    let younger = Postgres::start(&Options::default()).expect("start another cluster");
+    let url = restore(&scene.database.url, &younger, &scene.database.name);
+
+    let refused = PgStore::connect(&url, PgOptions::default()).await.err().expect("refused");
+    assert!(matches!(refused, StoreError::Schema(_)), "{refused:?}");
+    PgStore::rehome(&url, PgOptions::default()).await.expect("rehome");
+    let store = PgStore::connect(&url, PgOptions::default()).await.expect("connect");
+    assert_new_era(&store, last).await;
+}
+
+/// The mutant: who makes the store believe that it is at home gets rows that no new seal holds. They fall under seals
+/// that were closed long before them.
+#[tokio::test]
+async fn a_restored_database_that_is_not_rehomed_seals_nothing_new() {
+    let scene = Scene::new().await;
+    let client = scene.client().await;
+    run(&client, BURN).await;
+    history(&scene).await;
+    assert!(scene.audit().await.findings.is_empty());
+    let seals = number(&client, "select count(*) from tenure.seal").await;
+    let younger = Postgres::start(&Options::default()).expect("start another cluster");
+    let url = restore(&scene.database.url, &younger, &scene.database.name);
+    psql(&url, "update tenure.home set system_identifier = (select system_identifier from pg_control_system())")
+        .expect("forge");
+    let store = PgStore::connect(&url, PgOptions::default()).await.expect("connect");
+    let (_, report) = run_one_and_audit(&store).await;
+    assert_eq!((report.seals, report.tail), (seals, 0), "{report:#?}");
+    assert!(matches!(report.findings[..], [Finding::RowsChanged { no: 1, .. }]), "{report:#?}");
+}
+
+/// Dumps a database and restores it into another cluster in one transaction; answers its URL there.
+fn restore(url: &str, into: &Postgres, name: &str) -> String {
+    let file = std::env::temp_dir().join(format!("{name}_{}.sql", into.port()));
+    let dumped = Command::new(into.bin_dir().join("pg_dump")).arg("--file").arg(&file).arg(url).status();
+    assert!(dumped.expect("run pg_dump").success());
+    psql(&into.admin_url(), "create database restored").expect("create a database");
+    let url = into.url("restored");
+    let mut psql = Command::new(into.bin_dir().join("psql"));
+    psql.args([
+        "--no-psqlrc",
+        "--quiet",
+        "--single-transaction",
+        "--set=ON_ERROR_STOP=1",
+        "--output=/dev/null",
+        "--file",
+    ]);
+    let restored = psql.arg(&file).arg(&url).status().expect("run psql");
+    std::fs::remove_file(&file).expect("remove the dump");
+    assert!(restored.success());
+    url
+}
