@@ -22,16 +22,15 @@ fn main() -> ExitCode {
 
 fn run() -> io::Result<u8> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let end = arguments.iter().position(|argument| argument == "--").unwrap_or(0);
+    let usage = || io::Error::other("usage: tenure-test-postgres [--fsync] -- COMMAND…");
+    let end = arguments.iter().position(|argument| argument == "--").ok_or_else(usage)?;
     let command = arguments.split_off(end);
     let fsync = match arguments.as_slice() {
         [] => false,
         [flag] if flag == "--fsync" => true,
-        _ => return Err(io::Error::other("usage: tenure-test-postgres [--fsync] -- COMMAND…")),
+        _ => return Err(usage()),
     };
-    let [_, program, rest @ ..] = command.as_slice() else {
-        return Err(io::Error::other("usage: tenure-test-postgres [--fsync] -- COMMAND…"));
-    };
+    let [_, program, rest @ ..] = command.as_slice() else { return Err(usage()) };
     let postgres = Postgres::start(&Options { fsync, ..Options::default() })?;
     let bouncer = PgBouncer::start(postgres.port())?;
     let mut command = Command::new(program);
