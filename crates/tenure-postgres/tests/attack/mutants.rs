@@ -125,7 +125,7 @@ const MUTANTS: &[(&str, Cut, &str)] = &[
         "reclaim_passes_by_a_report_on_its_way"),
     ("follow-up of reclaim from what the lease lists",
         Cut::Function("reclaim", &[("and (select count(*) from tenure.attempt a where a.job = u.job and a.lease = l.no) = 0", ""),
-            ("from ended e join decided d on d.job = e.job and d.no = e.lease where e.how = 8", "from decided d where d.ending = 8")]),
+            ("from ended e cross join lateral", "from (select d.job, d.losses, d.attempt, d.ending as how from decided d) e cross join lateral")]),
         "reclaim_passes_by_a_report_on_its_way"),
     ("completions that do not hold their lease",
         statement("complete_jobs", "for key share", ""),
