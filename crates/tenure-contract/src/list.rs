@@ -51,6 +51,7 @@ macro_rules! each_case {
             a_canceled_job_lets_its_key_go_but_not_its_id,
             an_id_off_the_clock_is_refused_with_its_whole_batch,
             a_tenant_does_not_meet_the_keys_of_another,
+            an_id_that_another_tenant_uses_is_refused,
             of_two_enqueues_of_one_key_one_creates,
             an_enqueue_sent_twice_at_once_is_one_job,
             bulk_enqueues_in_opposite_order_both_end,

@@ -39,6 +39,11 @@ impl JobId {
         Timestamp::from_micros(millis.saturating_mul(1_000))
     }
 
+    /// The refusal of an id that another tenant's job has: nothing is told about that job.
+    pub fn in_use(&self) -> Invalid {
+        Invalid::new("id", self, "it is in use, make a new one")
+    }
+
     /// Refuses an id that is no uuid v7 or whose time is more than a day off `now`: jobs are listed and pruned by id.
     pub fn check(&self, now: Timestamp) -> Result<(), Invalid> {
         if self.0.get_version_num() != 7 {

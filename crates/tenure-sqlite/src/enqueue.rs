@@ -15,6 +15,7 @@ use crate::show;
 use crate::tx::Tx;
 
 const ADD_JOB: &str = include_str!("sql/add_job.sql");
+const TENANT_OF: &str = include_str!("sql/tenant_of.sql");
 const PUT_READY: &str = include_str!("sql/put_ready.sql");
 
 /// When a waiting row is due: at the end of time, where no claim walks over it. Its job row keeps what was asked.
@@ -51,7 +52,7 @@ impl<'j> Batch<'_, '_, 'j> {
         if job.unique.is_some() || job.idempotency_key.is_some() {
             // Sent twice is the same job, whatever became of its keys since.
             if let Some(state) = show::state_of(self.tx, job.id)? {
-                return Ok(Enqueued::Found { job: job.id, state: Some(state) });
+                return self.found(tenant, job, Some(state));
             }
             match keys::look(self.tx, tenant, job)? {
                 Verdict::Found(found) => return Ok(found),
@@ -59,6 +60,15 @@ impl<'j> Batch<'_, '_, 'j> {
             }
         }
         self.insert(tenant, job)
+    }
+
+    /// The job was sent before; unless its id is another tenant's.
+    fn found(&self, tenant: i64, job: &NewJob, state: Option<State>) -> Result<Enqueued> {
+        let owner = self.tx.one(TENANT_OF, named_params! { ":id": blob(&job.id) }, |row| Ok(row.get::<_, i64>(0)?))?;
+        match owner == Some(tenant) {
+            true => Ok(Enqueued::Found { job: job.id, state }),
+            false => Err(job.id.in_use().into()),
+        }
     }
 
     fn insert(&mut self, tenant: i64, job: &'j NewJob) -> Result<Enqueued> {
@@ -90,7 +100,7 @@ impl<'j> Batch<'_, '_, 'j> {
         })?;
         if added == 0 {
             let state = show::state_of(self.tx, job.id)?;
-            return Ok(Enqueued::Found { job: job.id, state });
+            return self.found(tenant, job, state);
         }
         let state = if job.due == Due::WhenOpened { State::Waiting } else { State::Queued };
         self.line.put(&Place { queue, priority: job.priority, run_at, job: job.id, attempt: 0, losses: 0, state })?;

@@ -106,6 +106,18 @@ pub async fn a_tenant_does_not_meet_the_keys_of_another(t: Fixture) {
     story(&t, &[script]).await;
 }
 
+/// Wrong tenant: the id of somebody else's job tells nothing about it, with a key and without.
+pub async fn an_id_that_another_tenant_uses_is_refused(t: Fixture) {
+    let theirs = NewJob { tenant: TenantName::new("acme").expect("a name"), ..t.new_job() };
+    t.store.enqueue_jobs(vec![theirs.clone()]).await.expect("enqueue");
+    for unique in [None, Some(Unique::new("k", Policy::Forever))] {
+        let mine = NewJob { tenant: TenantName::new("zoo").expect("a name"), unique, ..theirs.clone() };
+        let refused = t.store.enqueue_jobs(vec![t.new_job(), mine]).await;
+        assert!(matches!(&refused, Err(StoreError::Invalid(why)) if *why == theirs.id.in_use()), "{refused:?}");
+    }
+    assert_eq!(t.store.list_jobs(&Default::default()).await.expect("list").len(), 1, "all or none");
+}
+
 /// Concurrent twin: the loser of a race for a key hears who won it.
 pub async fn of_two_enqueues_of_one_key_one_creates(t: Fixture) {
     for round in 0..ROUNDS {

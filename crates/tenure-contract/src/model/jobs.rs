@@ -98,8 +98,12 @@ impl ModelStore {
         let found = |job: JobId, tables: &Tables| {
             Ok(Enqueued::Found { job, state: tables.jobs.get(&job).map(|row| row.job.state) })
         };
-        if tables.jobs.contains_key(&asked.id) {
-            return found(asked.id, tables);
+        if let Some(row) = tables.jobs.get(&asked.id) {
+            return if row.asked.tenant == asked.tenant {
+                found(asked.id, tables)
+            } else {
+                Err(asked.id.in_use().into())
+            };
         }
         if let Some(earlier) = tables.jobs.values().find(|row| same_request(&row.asked, &asked)) {
             if !same_body(&earlier.asked, &asked) {

@@ -159,6 +159,11 @@ begin
     return query select n.ord::int, n.id, true, null::text from unnest(_ids) with ordinality n (id, ord) order by n.ord;
     return;
   end if;
+  -- Nothing is told about a job of somebody else's.
+  select n.id into off from unnest(_ids, tenants) n (id, tenant) join tenure.job j on j.id = n.id where j.tenant <> n.tenant limit 1;
+  if off is not null then
+    raise exception 'id `%` is refused: it is in use, make a new one', off using errcode = 'TN422';
+  end if;
   return query
     select n.ord::int, n.holder, n.made, case when n.made then null else tenure.state_of(n.holder) end
     from (
