@@ -9,6 +9,7 @@ mod attack;
 mod contract;
 mod faults;
 mod fences;
+mod fences_in_contract;
 mod files;
 mod full_disk;
 mod invariants;
