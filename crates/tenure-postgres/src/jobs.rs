@@ -97,10 +97,6 @@ impl PgStore {
             (&now, Type::TIMESTAMPTZ),
         ];
         self.call(Desk::Short, statement, &params).await?;
-        let rows = self.show(sight, &[*job.as_uuid()]).await?;
-        if let Some(row) = rows.first() {
-            self.wake_idle(&[get(row, "queue")?]).await;
-        }
         Ok(())
     }
 

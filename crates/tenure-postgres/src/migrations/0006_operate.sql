@@ -94,6 +94,7 @@ begin
   delete from tenure.cancel_request c where c.job = j.id;
   insert into tenure.ready (run_at, job, queue, priority) values (moment, j.id, j.queue, j.priority);
   insert into tenure.journal (at, event, jobs, actor, reason) values (moment, 3, array[j.id], coalesce(requeue.actor, session_user), requeue.reason);
+  perform tenure.wake(q.name) from tenure.queue q where q.id = j.queue;
 end $$;
 
 -- Makes a waiting job due now.
@@ -102,13 +103,15 @@ create function tenure.open(job uuid, tenant text default null, actor text defau
 declare
   moment timestamptz := coalesce(now, clock_timestamp());
   of_job uuid := job;
+  found_job tenure.job;
 begin
-  perform tenure.find_job(of_job, tenant);
+  found_job := tenure.find_job(of_job, tenant);
   update tenure.ready r set state = 0, run_at = moment where r.job = of_job and r.state = 2;
   if not found then
     raise exception 'job % cannot be opened: it is %', of_job, tenure.state_of(of_job) using errcode = 'TN409';
   end if;
   insert into tenure.journal (at, event, jobs, actor, reason) values (moment, 4, array[of_job], coalesce(open.actor, session_user), open.reason);
+  perform tenure.wake(q.name) from tenure.queue q where q.id = found_job.queue;
 end $$;
 
 create function tenure.pause_queue(queue text, paused boolean default true, actor text default null, reason text default null, now timestamptz default null)
