@@ -43,6 +43,12 @@ impl Fixture {
         Self { _kept: Some(Arc::new(what)), ..self }
     }
 
+    /// The same through another handle of the store.
+    #[must_use]
+    pub fn through(&self, store: Arc<dyn Store>) -> Self {
+        Self { store, ..self.clone() }
+    }
+
     /// A new job id from the clock and a counter.
     pub fn new_id(&self) -> JobId {
         let mut random = [0; 10];

@@ -4,12 +4,12 @@
 //!   we ──stdin pipe──► sh (own process group) ──► server
 //! ```
 //!
-//! A shell starts the server and reads from a pipe whose other end only we hold. When we are done, or crash, or are
-//! killed, the pipe closes, and the shell stops the server and removes the directory. Its own process group keeps a
-//! test runner that kills a whole group from killing the guard as well.
+//! A shell starts the server and reads from a pipe whose other end only we hold; a word on it stops the server or starts
+//! it again. When we are done, or crash, or are killed, the pipe closes, and the shell stops the server and removes the
+//! directory. Its own process group keeps a test runner that kills a whole group from killing the guard as well.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -25,16 +25,22 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 const GUARD: &str = r#"
 dir=$1; signal=$2; shift 2
 "$@" & pid=$!
-read _
+while read -r word; do
+  case $word in
+    stop) kill -s "$signal" $pid; wait $pid ;;
+    start) "$@" & pid=$! ;;
+  esac
+done
 kill -s "$signal" $pid
 wait $pid
 rm -r -f "$dir"
 "#;
 
-/// A running server.
+/// A server, running or stopped.
 #[derive(Debug)]
 pub(crate) struct Guarded {
     guard: Child,
+    log: String,
 }
 
 impl Guarded {
@@ -50,18 +56,42 @@ impl Guarded {
         let mut sh = Command::new("sh");
         sh.args(["-c", GUARD, "guard"]).arg(&home.dir).arg(signal).args(command);
         sh.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log).process_group(0);
-        let mut started = Self { guard: home.as_user(&mut sh).spawn()? };
+        let mut started = Self { guard: home.as_user(&mut sh).spawn()?, log: log_path };
+        let name = command.first().copied().unwrap_or_default();
+        let failed = |log: &str| log.contains("FATAL");
+        started.wait(&format!("{name} did not start"), failed, &mut is_ready)?;
+        Ok(started)
+    }
+
+    /// Stops the server at once and waits until `is_gone`. Its files stay.
+    pub(crate) fn stop(&mut self, mut is_gone: impl FnMut() -> bool) -> io::Result<()> {
+        self.say("stop")?;
+        self.wait("the server did not stop", |_| false, &mut is_gone)
+    }
+
+    /// Starts it again on the same files and waits until `is_ready`.
+    pub(crate) fn start_again(&mut self, mut is_ready: impl FnMut() -> bool) -> io::Result<()> {
+        self.say("start")?;
+        // The log is full of what the stop did to sessions: it tells nothing about this start.
+        self.wait("the server did not start again", |_| false, &mut is_ready)
+    }
+
+    fn say(&mut self, word: &str) -> io::Result<()> {
+        let pipe = self.guard.stdin.as_mut().ok_or_else(|| io::Error::other("the guard is gone"))?;
+        writeln!(pipe, "{word}")
+    }
+
+    fn wait(&mut self, what: &str, failed: fn(&str) -> bool, is_done: &mut dyn FnMut() -> bool) -> io::Result<()> {
         let since = Instant::now();
-        while !is_ready() {
-            let log = fs::read_to_string(&log_path).unwrap_or_default();
-            let ended = started.guard.try_wait()?.is_some();
-            if ended || log.contains("FATAL") || since.elapsed() > START_TIMEOUT {
-                let name = command.first().copied().unwrap_or_default();
-                return Err(io::Error::other(format!("{name} did not start:\n{log}")));
+        while !is_done() {
+            let log = fs::read_to_string(&self.log).unwrap_or_default();
+            let ended = self.guard.try_wait()?.is_some();
+            if ended || failed(&log) || since.elapsed() > START_TIMEOUT {
+                return Err(io::Error::other(format!("{what}:\n{log}")));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Ok(started)
+        Ok(())
     }
 }
 

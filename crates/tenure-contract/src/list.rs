@@ -122,6 +122,7 @@ macro_rules! each_case {
             a_worker_cannot_snooze_under_the_lease_of_another,
             of_two_snoozes_one_is_written,
             // cancel
+            cancel_requests_are_found_by_job,
             a_cancel_request_is_the_successors_to_meet,
             a_job_under_an_expired_lease_is_canceled_by_request,
             a_canceled_job_was_canceled_before,
@@ -158,6 +159,13 @@ macro_rules! each_case {
             a_job_of_another_tenant_cannot_be_requeued,
             of_two_requeues_one_wins,
             a_requeue_and_a_takeover_of_its_key_cannot_both_win,
+            // find_endings
+            endings_are_found_in_the_order_asked,
+            a_stale_worker_finds_its_own_ending,
+            an_expired_lease_has_no_ending_before_it_is_reclaimed,
+            a_forced_cancel_is_found_as_the_ending,
+            an_unknown_job_or_lease_has_no_ending,
+            a_worker_does_not_find_the_endings_of_another,
             // drop_leases
             an_emptied_lease_is_dropped,
             a_stale_worker_cannot_drop_the_lease_of_its_successor,
@@ -205,6 +213,21 @@ macro_rules! each_case {
             settings_and_words_out_of_bounds_are_refused,
             a_batch_of_256_is_one_lease_and_one_report,
             an_idle_worker_is_woken_by_an_enqueue,
+            // registry
+            a_worker_is_listed_with_its_last_beat,
+            workers_are_listed_last_seen_first,
+            a_beat_of_nobody_is_refused,
+            the_store_tells_its_clock,
+            a_separate_store_is_the_same_store,
+            // count
+            endings_are_counted_by_queue_kind_and_way,
+            the_longest_wait_of_a_queue_is_told,
+            // refuse
+            a_report_that_came_too_late_is_written_down,
+            a_late_report_has_a_row_for_each_way_it_reported,
+            a_report_that_was_written_before_is_not_refused,
+            a_report_of_invented_ids_is_not_written_down,
+            refused_rows_are_sealed_and_replayed,
             // journal
             every_ending_leaves_its_journal_row,
             a_workers_rows_name_worker_lease_and_time,
@@ -243,7 +266,7 @@ macro_rules! each_case {
             an_expired_lease_is_its_holders_until_reclaimed,
             a_renewed_lease_lasts_another_ttl,
             a_good_lease_is_not_taken_back,
-            a_change_of_the_lease_time_holds_from_the_next_renewal,
+            a_lease_keeps_the_time_it_was_claimed_with,
             the_first_loss_is_due_at_once_and_later_ones_wait,
             losses_are_bounded_and_then_the_job_is_dead,
             losses_do_not_use_up_attempts_and_failures_no_losses,

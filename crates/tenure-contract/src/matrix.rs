@@ -26,6 +26,7 @@ pub enum Verb {
     Prune,
     DropLeases,
     ReleaseUnknown,
+    FindEndings,
 }
 
 /// In which situation.
@@ -71,7 +72,7 @@ pub struct Cell {
 
 impl Verb {
     /// Every verb, in the order of a job's life.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -89,6 +90,7 @@ impl Verb {
         Self::Prune,
         Self::DropLeases,
         Self::ReleaseUnknown,
+        Self::FindEndings,
     ];
 }
 
@@ -273,4 +275,12 @@ pub const MATRIX: &[Cell] = &[
     case(ReleaseUnknown, ReplyLost, "an_unknown_claim_is_given_back_once"),
     case(ReleaseUnknown, WrongTenant, "a_worker_gives_back_nothing_of_another"),
     case(ReleaseUnknown, ConcurrentTwin, "concurrent_releases_give_back_each_job_once"),
+    case(FindEndings, Fresh, "endings_are_found_in_the_order_asked"),
+    case(FindEndings, StaleFence, "a_stale_worker_finds_its_own_ending"),
+    case(FindEndings, Expired, "an_expired_lease_has_no_ending_before_it_is_reclaimed"),
+    case(FindEndings, Canceled, "a_forced_cancel_is_found_as_the_ending"),
+    case(FindEndings, UnknownId, "an_unknown_job_or_lease_has_no_ending"),
+    hole(FindEndings, ReplyLost, "it only looks: asked again it says the same or more"),
+    case(FindEndings, WrongTenant, "a_worker_does_not_find_the_endings_of_another"),
+    hole(FindEndings, ConcurrentTwin, "it only looks, and what it sees is committed"),
 ];

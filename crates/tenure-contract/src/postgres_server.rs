@@ -33,7 +33,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Postgres {
     // Stopped before anything else goes.
-    _server: Guarded,
+    server: Guarded,
     home: Home,
     bin_dir: PathBuf,
     port: u16,
@@ -66,12 +66,21 @@ impl Postgres {
         }
         fs::write(format!("{data}/postgresql.auto.conf"), settings(&home, port, options))?;
         let postgres = bin_dir.join("postgres").display().to_string();
-        // The status line says "ready" once connections are accepted.
-        let pid_file = format!("{data}/postmaster.pid");
-        let is_ready = || fs::read_to_string(&pid_file).is_ok_and(|text| text.contains("ready"));
-        // SIGQUIT stops at once, without a last checkpoint: nobody will read these files again.
-        let server = Guarded::start(&home, "QUIT", &[&postgres, "-D", &data], is_ready)?;
-        Ok(Self { _server: server, home, bin_dir, port })
+        // SIGQUIT stops at once, without a last checkpoint: nobody will read these files again, or recovery is wanted.
+        let server = Guarded::start(&home, "QUIT", &[&postgres, "-D", &data], || is_ready(&home))?;
+        Ok(Self { server, home, bin_dir, port })
+    }
+
+    /// Stops it in the middle of everything, as `pg_ctl stop --mode=immediate` does.
+    pub fn stop(&mut self) -> io::Result<()> {
+        let home = &self.home;
+        self.server.stop(|| !Path::new(&pid_file(home)).exists())
+    }
+
+    /// Starts it again after [`stop`](Self::stop): the log is replayed, as after a crash.
+    pub fn start_again(&mut self) -> io::Result<()> {
+        let home = &self.home;
+        self.server.start_again(|| is_ready(home))
     }
 
     /// The URL of a database in it, by TCP.
@@ -136,6 +145,15 @@ pub fn psql(url: &str, sql: &str) -> io::Result<String> {
         return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+}
+
+fn pid_file(home: &Home) -> String {
+    home.path("data/postmaster.pid")
+}
+
+/// The status line says "ready" once connections are accepted.
+fn is_ready(home: &Home) -> bool {
+    fs::read_to_string(pid_file(home)).is_ok_and(|text| text.contains("ready"))
 }
 
 fn settings(home: &Home, port: u16, options: &Options) -> String {

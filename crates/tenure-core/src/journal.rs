@@ -33,6 +33,8 @@ pub enum JournalEvent {
     JournalDropped,
     /// The store was moved to another database cluster and begins a new era.
     Rehomed,
+    /// A report came too late and changed nothing: the lease it named no longer held the job.
+    Refused,
 }
 
 /// One row of the journal.
@@ -60,7 +62,7 @@ pub struct JournalRow {
 
 impl JournalEvent {
     /// Every event.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Claimed,
         Self::Ended(How::Succeeded),
         Self::Ended(How::Retry),
@@ -78,6 +80,7 @@ impl JournalEvent {
         Self::QueueResumed,
         Self::JournalDropped,
         Self::Rehomed,
+        Self::Refused,
     ];
 
     /// What the `journal` table stores; endings are 10 + the ending's own code.
@@ -93,6 +96,7 @@ impl JournalEvent {
             Self::JournalDropped => 8,
             Self::Rehomed => 9,
             Self::Ended(how) => 10 + how.code(),
+            Self::Refused => 20,
         }
     }
 
@@ -113,6 +117,7 @@ impl JournalEvent {
             Self::QueueResumed => "queue_resumed",
             Self::JournalDropped => "journal_dropped",
             Self::Rehomed => "rehomed",
+            Self::Refused => "refused",
             Self::Ended(how) => how.as_str(),
         }
     }
@@ -137,7 +142,8 @@ impl JournalEvent {
             | Self::QueuePaused
             | Self::QueueResumed
             | Self::JournalDropped
-            | Self::Rehomed => None,
+            | Self::Rehomed
+            | Self::Refused => None,
         }
     }
 }
@@ -151,6 +157,8 @@ mod tests {
         for event in JournalEvent::ALL {
             assert_eq!(JournalEvent::from_code(event.code()), Some(event));
         }
-        assert_eq!((JournalEvent::from_code(0), JournalEvent::from_code(10)), (None, None));
+        for code in [0, 10, 19, 21] {
+            assert_eq!(JournalEvent::from_code(code), None);
+        }
     }
 }

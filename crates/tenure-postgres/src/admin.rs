@@ -1,13 +1,15 @@
 //! The store itself, its queues and its workers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::name::WorkerName;
-use tenure_core::{JobId, WorkerId};
+use tenure_core::{JobId, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
-use tenure_store::record::{Migration, QueueRecord, Violation};
-use tenure_store::{AdminStore, StoreError};
+use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
+use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::{AdminStore, Store, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -16,10 +18,13 @@ use crate::call::Param;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
-use crate::value::{get, millis, named};
+use crate::value::{get, how, millis, named, time, time_maybe};
 
-const REGISTER_WORKER: Statement =
-    Statement { name: "register_worker", sql: "insert into tenure.worker (name) values ($1) returning id" };
+const REGISTER_WORKER: Statement = Statement {
+    name: "register_worker",
+    sql: "insert into tenure.worker (name, registered_at) values ($1, coalesce($2, clock_timestamp())) returning id",
+};
+const NOW: Statement = Statement { name: "now", sql: "select clock_timestamp() as now" };
 const SET_QUEUE: Statement = Statement {
     name: "set_queue",
     sql: "insert into tenure.queue (name, lease_ttl_ms) values ($1, $2) on conflict (name) do update set lease_ttl_ms = excluded.lease_ttl_ms",
@@ -45,13 +50,53 @@ impl AdminStore for PgStore {
     }
 
     async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
-        let rows = self.call(Desk::Short, REGISTER_WORKER, &[(&name.as_str(), Type::TEXT)]).await?;
+        let rows = self
+            .call(Desk::Short, REGISTER_WORKER, &[(&name.as_str(), Type::TEXT), (&self.moment(), Type::TIMESTAMPTZ)])
+            .await?;
         let row = rows.first().ok_or_else(|| StoreError::Corrupt("the registry gave no number".to_owned()))?;
         get(row, "id").map(WorkerId)
     }
 
+    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
+        self.beat(&beat).await
+    }
+
+    async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
+        self.workers(limit).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        if let Some(moment) = self.moment() {
+            return Ok(moment.0);
+        }
+        let rows = self.call(Desk::Short, NOW, &[]).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Corrupt("the clock gave no time".to_owned()))?;
+        time(row, "now")
+    }
+
+    async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(self.keeper()?))
+    }
+
+    async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {
+        EndingCount::check_within(within)?;
+        let (within_ms, limit, now) = (millis(within), i64::from(ENDING_COUNTS_MAX), self.moment());
+        let params: [Param<'_>; 3] = [(&within_ms, Type::INT8), (&limit, Type::INT8), (&now, Type::TIMESTAMPTZ)];
+        let rows = self.call(Desk::Long, statement::COUNT_ENDINGS, &params).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(EndingCount {
+                    queue: named(row, "queue")?,
+                    kind: named(row, "kind")?,
+                    how: how(row)?,
+                    count: tally(row, "count")?,
+                })
+            })
+            .collect()
+    }
+
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
-        let now = self.now();
+        let now = self.moment();
         let rows = self.call(Desk::Long, statement::LIST_QUEUES, &[(&now, Type::TIMESTAMPTZ)]).await?;
         rows.iter().map(queue).collect()
     }
@@ -65,7 +110,7 @@ impl AdminStore for PgStore {
 
     async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError> {
         request.word.check()?;
-        let now = self.now();
+        let now = self.moment();
         let params: [Param<'_>; 5] = [
             (&request.queue.as_str(), Type::TEXT),
             (&request.paused, Type::BOOL),
@@ -80,7 +125,7 @@ impl AdminStore for PgStore {
     async fn prune_jobs(&self, request: PruneJobs) -> Result<u64, StoreError> {
         request.check()?;
         let older_ms = millis(request.older_than.min(tenure_core::duration::DURATION_MAX));
-        let (limit, now) = (i32::try_from(request.limit).unwrap_or(i32::MAX), self.now());
+        let (limit, now) = (i32::try_from(request.limit).unwrap_or(i32::MAX), self.moment());
         let params: [Param<'_>; 4] =
             [(&older_ms, Type::INT8), (&request.dead_too, Type::BOOL), (&limit, Type::INT4), (&now, Type::TIMESTAMPTZ)];
         let rows = self.call(Desk::Long, PRUNE_JOBS, &params).await?;
@@ -103,13 +148,17 @@ impl AdminStore for PgStore {
 }
 
 fn queue(row: &Row) -> Result<QueueRecord, StoreError> {
-    let count = |column| get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0));
     Ok(QueueRecord {
         name: named(row, "name")?,
         paused: get(row, "paused")?,
         lease_ttl: Duration::from_millis(u64::try_from(get::<i32>(row, "lease_ttl_ms")?).unwrap_or(0)),
-        due: count("due")?,
-        scheduled: count("scheduled")?,
-        running: count("running")?,
+        due: tally(row, "due")?,
+        scheduled: tally(row, "scheduled")?,
+        running: tally(row, "running")?,
+        oldest_due: time_maybe(row, "oldest_due")?,
     })
+}
+
+fn tally(row: &Row, column: &str) -> Result<u64, StoreError> {
+    get::<i64>(row, column).map(|n| u64::try_from(n).unwrap_or(0))
 }

@@ -32,7 +32,7 @@ impl JobStore for PgStore {
             return Ok(Vec::new());
         }
         let desk = if jobs.len() < BULK { Desk::Short } else { Desk::Long };
-        let columns = Columns::new(&jobs, self.now())?;
+        let columns = Columns::new(&jobs, self.moment())?;
         let rows = self.call(desk, statement::ENQUEUE_JOBS, &columns.params()).await?;
         // Looked up after the commit: inside it, a worker that has just gone idle would be missed.
         self.wake_idle(&columns.queue_names()).await;
@@ -58,7 +58,7 @@ impl JobStore for PgStore {
     async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {
         let CancelJob { sight, job, force, word } = request;
         word.check()?;
-        let (tenant, now) = (tenant(&sight), self.now());
+        let (tenant, now) = (tenant(&sight), self.moment());
         let params: [Param<'_>; 6] = [
             (job.as_uuid(), Type::UUID),
             (&force, Type::BOOL),
@@ -88,7 +88,7 @@ impl JobStore for PgStore {
 impl PgStore {
     async fn operate(&self, statement: Statement, sight: &Sight, job: JobId, word: &Word) -> Result<(), StoreError> {
         word.check()?;
-        let (tenant, now) = (tenant(sight), self.now());
+        let (tenant, now) = (tenant(sight), self.moment());
         let params: [Param<'_>; 5] = [
             (job.as_uuid(), Type::UUID),
             (&tenant, Type::TEXT),
@@ -120,7 +120,7 @@ impl PgStore {
             (&limit, Type::INT8),
         ];
         if filter.stuck_for.is_some() || filter.state == Some(State::Running) {
-            let (stuck, now) = (filter.stuck_for.map(millis), self.now());
+            let (stuck, now) = (filter.stuck_for.map(millis), self.moment());
             let own: [Param<'_>; 2] = [(&stuck, Type::INT8), (&now, Type::TIMESTAMPTZ)];
             return self.call(Desk::Long, statement::LIST_RUNNING, &[common.as_slice(), &own].concat()).await;
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use tenure_core::{How, JobId, Json, LeaseNo, QueueName, Timestamp, WorkerId};
 use tenure_store::lease::{
-    ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed,
+    ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed, check_listed,
 };
 use tenure_store::{LeaseStore, StoreError};
 use tokio_postgres::Row;
@@ -17,9 +17,14 @@ use crate::error::is_locked_out;
 use crate::floor::Seen;
 use crate::jobs::rules;
 use crate::pool::Desk;
-use crate::statement;
+use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{Moment, count, get, how, job_id, job_ids, millis, named, priority, time, uuids};
+
+const FIND_CANCEL_REQUESTS: Statement = Statement {
+    name: "find_cancel_requests",
+    sql: "select job from tenure.cancel_request where job = any ($1::uuid[])",
+};
 
 #[async_trait]
 impl LeaseStore for PgStore {
@@ -36,16 +41,19 @@ impl LeaseStore for PgStore {
 
     async fn renew_leases(&self, request: RenewLeases) -> Result<Renewed, StoreError> {
         let numbers: Vec<i64> = request.leases.iter().map(|lease| lease.0).collect();
-        let now = self.now();
+        let now = self.moment();
         let params: [Param<'_>; 3] =
             [(&request.worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY), (&now, Type::TIMESTAMPTZ)];
-        let mut renewed = Renewed::default();
+        let mut leases = Vec::new();
+        let mut cancel_requested = Vec::new();
         for row in self.call(Desk::Short, statement::RENEW_LEASES, &params).await? {
-            renewed.leases.push(LeaseNo(get(&row, "no")?));
-            renewed.cancel_requested.extend(job_ids(&row, "cancel_requested")?);
+            let ttl_ms = u64::try_from(get::<i32>(&row, "lease_ttl_ms")?).unwrap_or(0);
+            leases.push((LeaseNo(get(&row, "no")?), Duration::from_millis(ttl_ms)));
+            cancel_requested.extend(job_ids(&row, "cancel_requested")?);
         }
-        renewed.leases.sort_unstable();
-        Ok(renewed)
+        leases.sort_unstable();
+        let (leases, ttls) = leases.into_iter().unzip();
+        Ok(Renewed { leases, ttls, cancel_requested })
     }
 
     async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError> {
@@ -57,6 +65,27 @@ impl LeaseStore for PgStore {
         }
     }
 
+    async fn find_cancel_requests(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>, StoreError> {
+        let params: [Param<'_>; 1] = [(&uuids(jobs), Type::UUID_ARRAY)];
+        let rows = self.call(Desk::Short, FIND_CANCEL_REQUESTS, &params).await?;
+        rows.iter().map(|row| job_id(row, "job")).collect()
+    }
+
+    async fn find_endings(
+        &self,
+        worker: WorkerId,
+        lease: LeaseNo,
+        jobs: Vec<JobId>,
+    ) -> Result<Vec<Option<How>>, StoreError> {
+        check_listed(&jobs)?;
+        let ids = uuids(jobs.iter().copied());
+        let params: [Param<'_>; 3] = [(&worker.0, Type::INT4), (&lease.0, Type::INT8), (&ids, Type::UUID_ARRAY)];
+        let rows = self.call(Desk::Short, statement::LOOK_UP_ENDINGS, &params).await?;
+        let found: HashMap<JobId, How> =
+            rows.iter().map(|row| Ok((job_id(row, "job")?, how(row)?))).collect::<Result<_, StoreError>>()?;
+        Ok(jobs.iter().map(|job| found.get(job).copied()).collect())
+    }
+
     async fn drop_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>) -> Result<Vec<LeaseNo>, StoreError> {
         let numbers: Vec<i64> = leases.iter().map(|lease| lease.0).collect();
         let params: [Param<'_>; 2] = [(&worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY)];
@@ -66,7 +95,7 @@ impl LeaseStore for PgStore {
 
     async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
         let numbers: Vec<i64> = known.iter().map(|lease| lease.0).collect();
-        let now = self.now();
+        let now = self.moment();
         let params: [Param<'_>; 3] = [(&worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY), (&now, Type::TIMESTAMPTZ)];
         let rows = self.call(Desk::Short, statement::RELEASE_UNKNOWN, &params).await?;
         rows.iter().map(|row| job_id(row, "job")).collect()
@@ -74,7 +103,7 @@ impl LeaseStore for PgStore {
 
     async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError> {
         let by = by.map(|worker| worker.0);
-        let (max, now) = (i32::try_from(leases_max).unwrap_or(i32::MAX), self.now());
+        let (max, now) = (i32::try_from(leases_max).unwrap_or(i32::MAX), self.moment());
         let params: [Param<'_>; 3] = [(&by, Type::INT4), (&max, Type::INT4), (&now, Type::TIMESTAMPTZ)];
         let rows = self.call(Desk::Short, statement::RECLAIM_JOBS, &params).await?;
         rows.iter().map(reclaimed).collect()
@@ -89,7 +118,7 @@ impl PgStore {
     ) -> Result<Option<Claimed>, StoreError> {
         let times: Vec<Option<Moment>> = floors.0.iter().map(|time| time.map(Moment)).collect();
         let (jobs, queue, limit) = (floors.1.to_vec(), request.queue.as_str(), i64::from(request.limit));
-        let now = self.now();
+        let now = self.moment();
         let order: Vec<i16> = request.order().iter().map(|priority| priority.get().into()).collect();
         let params: [Param<'_>; 7] = [
             (&request.worker.0, Type::INT4),
@@ -151,7 +180,7 @@ impl PgStore {
     }
 
     async fn elect_sweep(&self, queue: &QueueName) -> Result<bool, StoreError> {
-        let now = self.now();
+        let now = self.moment();
         let Some(gap) = self.floors().sweep_due(queue, now.is_some()) else { return Ok(false) };
         let (name, gap) = (queue.as_str(), millis(gap));
         let params: [Param<'_>; 3] = [(&name, Type::TEXT), (&gap, Type::INT8), (&now, Type::TIMESTAMPTZ)];
@@ -160,13 +189,12 @@ impl PgStore {
 
     async fn end(&self, desk: Desk, request: &EndJobs) -> Result<Vec<Ended>, Failed> {
         let ended = self.write_endings(desk, request).await?;
-        let unwritten: Vec<JobId> =
-            request.jobs.iter().map(|end| end.job).filter(|job| !ended.contains_key(job)).collect();
-        let before = if unwritten.is_empty() { HashMap::new() } else { self.look_up(request, &unwritten).await? };
-        let answer = |end: &EndJob| match (ended.get(&end.job), before.get(&end.job)) {
+        let unwritten: Vec<&EndJob> = request.jobs.iter().filter(|end| !ended.contains_key(&end.job)).collect();
+        let told = if unwritten.is_empty() { HashMap::new() } else { self.refuse(request, &unwritten).await? };
+        let answer = |end: &EndJob| match (ended.get(&end.job), told.get(&end.job)) {
             (Some(how), _) => Ended::Now(*how),
-            (None, Some(how)) if end.ending.is_answered_by(*how) => Ended::Before(*how),
-            (None, how) => Ended::LeaseLost { how: how.copied() },
+            (None, Some(told)) => *told,
+            (None, None) => Ended::LeaseLost { how: None },
         };
         Ok(request.jobs.iter().map(answer).collect())
     }
@@ -191,7 +219,7 @@ impl PgStore {
         let details: Vec<_> = request.jobs.iter().map(|end| end.ending.details()).collect();
         let results: Vec<Option<String>> = details.iter().map(|(_, result, _)| text(*result)).collect();
         let usages: Vec<Option<String>> = details.iter().map(|(_, _, usage)| text(*usage)).collect();
-        let now = self.now();
+        let now = self.moment();
         let who: [Param<'_>; 3] =
             [(&request.worker.0, Type::INT4), (&request.lease.0, Type::INT8), (&jobs, Type::UUID_ARRAY)];
         let outcome: [Param<'_>; 3] =
@@ -214,14 +242,31 @@ impl PgStore {
         rows.iter().map(|row| Ok((job_id(row, "job")?, how(row)?))).collect::<Result<_, _>>().map_err(Failed::Other)
     }
 
-    /// How these grants ended, read with a fresh snapshot: the winner has committed by now.
-    async fn look_up(&self, request: &EndJobs, jobs: &[JobId]) -> Result<HashMap<JobId, How>, Failed> {
-        let jobs = uuids(jobs.iter().copied());
-        let params: [Param<'_>; 3] =
-            [(&request.worker.0, Type::INT4), (&request.lease.0, Type::INT8), (&jobs, Type::UUID_ARRAY)];
-        let rows = self.try_call(Desk::Short, statement::LOOK_UP_ENDINGS, &params).await?;
-        rows.iter().map(|row| Ok((job_id(row, "job")?, how(row)?))).collect::<Result<_, _>>().map_err(Failed::Other)
+    /// How these grants ended, read with a fresh snapshot: the winner has committed by now. What came too late is written
+    /// down on the way, so that a report that was written pays nothing for it.
+    async fn refuse(&self, request: &EndJobs, unwritten: &[&EndJob]) -> Result<HashMap<JobId, Ended>, Failed> {
+        let jobs = uuids(unwritten.iter().map(|end| end.job));
+        let hows: Vec<i16> = unwritten.iter().map(|end| end.ending.how().code()).collect();
+        let now = self.moment();
+        let params: [Param<'_>; 5] = [
+            (&request.worker.0, Type::INT4),
+            (&request.lease.0, Type::INT8),
+            (&jobs, Type::UUID_ARRAY),
+            (&hows, Type::INT2_ARRAY),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        let rows = self.try_call(Desk::Short, statement::REFUSE_ENDINGS, &params).await?;
+        rows.iter().map(told).collect::<Result<_, _>>().map_err(Failed::Other)
     }
+}
+
+fn told(row: &Row) -> Result<(JobId, Ended), StoreError> {
+    let known = get::<Option<i16>>(row, "how")?.map(|_| how(row)).transpose()?;
+    let answer = match (known, get(row, "answered")?) {
+        (Some(how), true) => Ended::Before(how),
+        (how, _) => Ended::LeaseLost { how },
+    };
+    Ok((job_id(row, "job")?, answer))
 }
 
 fn claimed_job(row: &Row) -> Result<ClaimedJob, StoreError> {

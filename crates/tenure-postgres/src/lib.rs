@@ -25,8 +25,9 @@
 //! # Layout
 //! - [`store`]: [`PgStore`], how it is opened
 //! - [`options`]: everything that can be set
-//! - `jobs`, `lease`, `journal`, `admin`, `wake`: the verbs, by noun
-//! - [`tx`]: `within` and `complete_in`, inside a user's own transaction (`sqlx_tx`: the same for sqlx)
+//! - `jobs`, `lease`, `journal`, `admin`, `worker`, `wake`: the verbs, by noun
+//! - [`tx`]: `within` and `complete_in`, inside a user's own transaction (`sqlx_tx`: the same for sqlx); `user_tx`: both
+//!   behind the port's [`UserTx`](tenure_store::UserTx)
 //! - `floor`: where a claim begins to look
 //! - `call`, `pool`, `tls`: one round trip, with a deadline
 //! - `error`, `value`: what the server says, in our words
@@ -37,6 +38,7 @@ pub mod options;
 pub mod sqlx_tx;
 pub mod store;
 pub mod tx;
+mod user_tx;
 
 mod admin;
 mod enqueue;
@@ -44,6 +46,7 @@ mod jobs;
 mod journal;
 mod lease;
 mod wake;
+mod worker;
 
 mod floor;
 pub mod migrate;
@@ -60,3 +63,6 @@ pub mod statement;
 
 pub use options::{Mode, PgOptions};
 pub use store::PgStore;
+
+// A user's own transactions must be of the very versions that are known here.
+pub use {deadpool_postgres, tokio_postgres};

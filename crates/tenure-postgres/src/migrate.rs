@@ -45,6 +45,7 @@ pub const STEPS: &[Step] = migrations! {
     5 "0005_sql_api"
     6 "0006_operate"
     7 "0007_lease"
+    8 "0008_worker_registry"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

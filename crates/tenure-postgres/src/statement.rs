@@ -28,6 +28,8 @@ statements! {
     END_JOBS = "end_jobs";
     /// Reads how attempts ended.
     LOOK_UP_ENDINGS = "look_up_endings";
+    /// Tells a report that was not written how its attempts ended, and writes down what came too late.
+    REFUSE_ENDINGS = "refuse_endings";
     /// Pushes deadlines out.
     RENEW_LEASES = "renew_leases";
     /// Deletes emptied leases.
@@ -52,6 +54,12 @@ statements! {
     LIST_UNSUCCESSFUL = "list_unsuccessful";
     /// Queues with counts.
     LIST_QUEUES = "list_queues";
+    /// How attempts ended lately.
+    COUNT_ENDINGS = "count_endings";
+    /// What a worker does.
+    BEAT_WORKER = "beat_worker";
+    /// Workers, last seen first.
+    LIST_WORKERS = "list_workers";
     /// The last seal, and the boundary of a new one.
     OPEN_SEAL = "open_seal";
     /// Writes a seal.

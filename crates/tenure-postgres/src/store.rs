@@ -2,16 +2,24 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tenure_store::StoreError;
+use tenure_store::{IntoStore, Store, StoreError};
 
 use crate::floor::Floors;
 use crate::options::PgOptions;
 use crate::pool::Pools;
 use crate::statement::Statement;
-use crate::tls;
+use crate::tls::{self, Target};
 use crate::value::Moment;
 use crate::wake::Listener;
+
+/// How the connections of a [separate](tenure_store::AdminStore::separate) store show in `pg_stat_activity`.
+const KEEPER: &str = "tenure-keeper";
+/// Most of them: one renews while another is given up.
+/// When one of its calls is given up.
+const KEEPER_DEADLINE: Duration = Duration::from_secs(3);
+const KEEPER_CONNECTIONS_MAX: usize = 2;
 
 /// Tenure on Postgres. Clones share connections and what they know.
 #[derive(Clone)]
@@ -30,12 +38,25 @@ impl PgStore {
     /// `Invalid` for a URL that is none, `Unavailable` when the server does not answer, `Schema` when the database was
     /// written by a newer Tenure or restored from another cluster.
     pub async fn connect(url: &str, options: PgOptions) -> Result<Self, StoreError> {
-        let target = tls::target(url)?;
-        let pools = Pools::new(&target, &options)?;
-        let store =
-            Self(Arc::new(Inner { options, pools, floors: Floors::default(), listener: Listener::new(target) }));
+        let store = Self::open(tls::target(url)?, options)?;
         store.check_home().await?;
         Ok(store)
+    }
+
+    /// The same store over connections of its own, which tell what they are for. None is open yet: each is opened, and
+    /// driven, by the runtime of whoever needs it first.
+    pub(crate) fn keeper(&self) -> Result<Self, StoreError> {
+        let mut target = self.0.listener.target().clone();
+        target.config.application_name(KEEPER);
+        // What it asks is answered in a millisecond or not at all, and a lease's end does not wait for a long deadline.
+        let deadline = self.0.options.deadline.min(KEEPER_DEADLINE);
+        let options = self.0.options.clone();
+        Self::open(target, PgOptions { connections_max: KEEPER_CONNECTIONS_MAX, deadline, ..options })
+    }
+
+    fn open(target: Target, options: PgOptions) -> Result<Self, StoreError> {
+        let pools = Pools::new(&target, &options)?;
+        Ok(Self(Arc::new(Inner { options, pools, floors: Floors::default(), listener: Listener::new(target) })))
     }
 
     pub(crate) fn options(&self) -> &PgOptions {
@@ -55,7 +76,7 @@ impl PgStore {
     }
 
     /// The time to pass to a statement; null means the server's own clock.
-    pub(crate) fn now(&self) -> Option<Moment> {
+    pub(crate) fn moment(&self) -> Option<Moment> {
         self.0.options.clock.now().map(Moment)
     }
 
@@ -73,5 +94,17 @@ impl PgStore {
     #[expect(clippy::unused_self, reason = "a test build chooses by the store's options")]
     pub(crate) fn text(&self, statement: Statement) -> Cow<'static, str> {
         Cow::Borrowed(statement.sql)
+    }
+}
+
+impl IntoStore for PgStore {
+    fn into_store(self) -> Arc<dyn Store> {
+        Arc::new(self)
+    }
+}
+
+impl IntoStore for &PgStore {
+    fn into_store(self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
     }
 }

@@ -15,6 +15,7 @@ use tenure_store::StoreError;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// A URL the driver understands, and how to encrypt.
+#[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) tls: MakeRustlsConnect,
@@ -76,11 +77,16 @@ fn roots(path: Option<&str>) -> Result<RootCertStore, String> {
 
 /// A URL that can be shown: the password is cut out.
 pub(crate) fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    match rest.split_once('@') {
-        Some((user, host)) => format!("{scheme}://{}@{host}", user.split(':').next().unwrap_or_default()),
-        None => url.to_owned(),
-    }
+    let Some((scheme, rest)) = url.split_once("://") else { return "that has no ://".to_owned() };
+    // A password may hold an @ or a ? of its own: everything up to the last @ belongs to the user.
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((user, rest)) => (format!("{}@", user.split(':').next().unwrap_or_default()), rest),
+        None => (String::new(), rest),
+    };
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("password")).collect();
+    let mark = if kept.is_empty() { "" } else { "?" };
+    format!("{scheme}://{user}{place}{mark}{}", kept.join("&"))
 }
 
 /// Encrypts without asking who answers, as `prefer` and `require` do.
@@ -130,6 +136,11 @@ mod tests {
     fn passwords_are_not_shown() {
         assert_eq!(without_password("postgres://ops:s3cret@db/app?x=1"), "postgres://ops@db/app?x=1");
         assert_eq!(without_password("postgres://db/app"), "postgres://db/app");
+        for odd in ["postgres://ops:s3@cret@db/app", "postgres://ops:s3?cret@db/app"] {
+            assert_eq!(without_password(odd), "postgres://ops@db/app");
+        }
+        assert_eq!(without_password("postgres://db/app?password=s3cret&x=1"), "postgres://db/app?x=1");
+        assert!(!without_password("host=db password=s3cret").contains("s3cret"));
     }
 
     #[test]

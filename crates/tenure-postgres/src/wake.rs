@@ -50,6 +50,11 @@ impl Listener {
         Self { target, open: Mutex::new(None) }
     }
 
+    /// Whom it would connect to.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// A receiver of what is heard; connects when nobody listens yet.
     async fn subscribe(&self, deadline: Duration) -> Result<broadcast::Receiver<Heard>, StoreError> {
         match tokio::time::timeout(deadline, self.connect()).await {

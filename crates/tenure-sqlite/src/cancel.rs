@@ -18,6 +18,18 @@ use crate::tx::Tx;
 
 const REMOVE_READY: &str = include_str!("sql/remove_ready.sql");
 const REQUEST_CANCEL: &str = include_str!("sql/request_cancel.sql");
+const IS_CANCEL_REQUESTED: &str = include_str!("sql/is_cancel_requested.sql");
+
+/// Which of these jobs somebody asked to cancel.
+pub(crate) fn find_requests(tx: &Tx<'_>, jobs: &[JobId]) -> Result<Vec<JobId>> {
+    let mut asked = Vec::new();
+    for job in jobs {
+        if tx.one(IS_CANCEL_REQUESTED, named_params! { ":job": blob(job) }, |_| Ok(()))?.is_some() {
+            asked.push(*job);
+        }
+    }
+    Ok(asked)
+}
 
 /// Ends a job, or asks its holder to.
 pub(crate) fn cancel_job(tx: &Tx<'_>, request: &CancelJob) -> Result<Canceled> {

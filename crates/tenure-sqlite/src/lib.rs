@@ -17,16 +17,17 @@
 //!
 //! # Layout
 //! - `store`: [`SqliteStore`], its options, and the verbs of the port, each handed to its file
-//! - `transaction`: [`Transaction`], Tenure's verbs inside a transaction of the user's own
+//! - `transaction`: [`Transaction`], Tenure's verbs inside a transaction of the user's own; `user_tx`: behind the port
 //! - `engine`, `lane`, `turn`: who runs a verb, in which order, and what is committed together
 //! - `tx`, `fault`, `row`: a statement's way to SQLite and back
 //! - `enqueue`, `keys`, `show`, `list`, `cancel`, `requeue`: verbs of producers and operators
 //! - `claim`, `renew`, `end`, `reclaim`, `ending`: verbs of workers, and what every ending shares
-//! - `journal`, `queue`, `prune`, `migrate`, `violations`, `wake`: the record, upkeep and wake-ups
+//! - `journal`, `queue`, `worker`, `prune`, `migrate`, `violations`, `wake`: the record, upkeep and wake-ups
 //! - `mutants`: the fence predicates that a test may drop (feature `mutants`)
 
 mod store;
 mod transaction;
+mod user_tx;
 
 mod engine;
 mod lane;
@@ -55,6 +56,7 @@ mod prune;
 mod queue;
 mod violations;
 mod wake;
+mod worker;
 
 #[cfg(feature = "mutants")]
 mod mutants;
@@ -63,3 +65,6 @@ mod mutants;
 pub use mutants::{FENCES, Mutation};
 pub use store::{SqliteOptions, SqliteStore};
 pub use transaction::Transaction;
+
+// A user's own statements must be of the very version that is known here.
+pub use rusqlite;

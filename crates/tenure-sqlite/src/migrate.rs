@@ -10,8 +10,10 @@ use crate::fault::{Result, corrupt};
 use crate::tx::Tx;
 
 /// Every step this program knows, in order; a step's version is its place, from 1.
-const STEPS: &[(&str, &str)] =
-    &[("jobs_leases_and_journal", include_str!("../migrations/0001_jobs_leases_and_journal.sql"))];
+const STEPS: &[(&str, &str)] = &[
+    ("jobs_leases_and_journal", include_str!("../migrations/0001_jobs_leases_and_journal.sql")),
+    ("worker_registry", include_str!("../migrations/0002_worker_registry.sql")),
+];
 
 /// Applies the missing steps; answers which. Another process that does the same holds the write lock: one waits.
 pub(crate) fn migrate(tx: &Tx<'_>) -> Result<Vec<Migration>> {

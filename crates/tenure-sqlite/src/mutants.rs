@@ -23,7 +23,7 @@ pub const FENCES: &[(&str, &str, &str)] = &[
     ("only an expired lease is reclaimed", "where lease.expires_at < :now", "where :now is not null"),
     (
         "a renewal pushes the deadline",
-        "expires_at = :now + 1000 * (select queue.lease_ttl_ms from queue where queue.id = lease.queue)",
+        "expires_at = :now + (expires_at - coalesce(renewed_at, claimed_at))",
         "expires_at = expires_at",
     ),
     ("only unknown leases are released", "lease.no not in (select value from json_each(:known))", ":known is not null"),

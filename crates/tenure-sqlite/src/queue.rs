@@ -1,18 +1,18 @@
-//! Queues, tenants and workers: what jobs and leases refer to by number.
+//! Queues and tenants: what jobs and leases refer to by number.
 
 use std::time::Duration;
 
 use rusqlite::named_params;
-use tenure_core::WorkerId;
+use tenure_core::How;
 use tenure_core::journal::JournalEvent;
 use tenure_core::json::quote;
-use tenure_core::name::{QueueName, TenantName, WorkerName};
+use tenure_core::name::{QueueName, TenantName};
 use tenure_store::operate::{PauseQueue, SetQueue};
-use tenure_store::record::QueueRecord;
+use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, QueueRecord};
 
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
-use crate::row::{number, word};
+use crate::row::{number, optional_time, word};
 use crate::tx::Tx;
 
 const ADD_TENANT: &str = include_str!("sql/add_tenant.sql");
@@ -21,8 +21,8 @@ const ADD_QUEUE: &str = include_str!("sql/add_queue.sql");
 const FIND_QUEUE: &str = include_str!("sql/find_queue.sql");
 const SET_QUEUE: &str = include_str!("sql/set_queue.sql");
 const PAUSE_QUEUE: &str = include_str!("sql/pause_queue.sql");
+const COUNT_ENDINGS: &str = include_str!("sql/count_endings.sql");
 const LIST_QUEUES: &str = include_str!("sql/list_queues.sql");
-const REGISTER_WORKER: &str = include_str!("sql/register_worker.sql");
 
 /// Queues with their counts.
 pub(crate) fn list_queues(tx: &Tx<'_>) -> Result<Vec<QueueRecord>> {
@@ -34,8 +34,30 @@ pub(crate) fn list_queues(tx: &Tx<'_>) -> Result<Vec<QueueRecord>> {
             due: number::<i64, u64>(row, 3, "due")?,
             scheduled: number::<i64, u64>(row, 4, "scheduled")?,
             running: number::<i64, u64>(row, 5, "running")?,
+            oldest_due: optional_time(row, 6)?,
         })
     })
+}
+
+/// How attempts ended in the last `within`.
+pub(crate) fn count_endings(tx: &Tx<'_>, within: Duration) -> Result<Vec<EndingCount>> {
+    let mut counts = Vec::new();
+    for how in How::ALL {
+        let params = named_params! {
+            ":how": how.code(), ":ended_after": tx.now.minus(within).as_micros(), ":limit": ENDING_COUNTS_MAX,
+        };
+        counts.extend(tx.all(COUNT_ENDINGS, params, |row| {
+            Ok(EndingCount {
+                queue: word(row, 0)?,
+                kind: word(row, 1)?,
+                how,
+                count: number::<i64, u64>(row, 2, "count")?,
+            })
+        })?);
+    }
+    counts.sort_unstable_by(|a, b| (&a.queue, &a.kind, a.how).cmp(&(&b.queue, &b.kind, b.how)));
+    counts.truncate(ENDING_COUNTS_MAX as usize);
+    Ok(counts)
 }
 
 /// Creates a queue or changes its settings.
@@ -59,13 +81,6 @@ pub(crate) fn pause_queue(tx: &Tx<'_>, request: &PauseQueue) -> Result<()> {
     journal::add_json(tx, &Entry { details: Some(details), ..Entry::said(event, &request.word) }, "[]")?;
     tx.wake();
     Ok(())
-}
-
-/// Enters a start of a worker process.
-pub(crate) fn register_worker(tx: &Tx<'_>, name: &WorkerName) -> Result<WorkerId> {
-    let params = named_params! { ":name": name.as_str(), ":now": tx.now.as_micros() };
-    let id = tx.one(REGISTER_WORKER, params, |row| Ok(WorkerId(row.get(0)?)))?;
-    id.ok_or_else(|| corrupt("a worker was added without a number"))
 }
 
 /// The number of a queue, if it is known.

@@ -8,14 +8,15 @@ use async_trait::async_trait;
 use tenure_core::journal::JournalRow;
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::seal::Seal;
-use tenure_core::{JobId, LeaseNo, NewJob, WorkerId};
+use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
 use tenure_store::clock::Clock;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::journal::JournalPage;
-use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
+use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
-use tenure_store::record::{JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
-use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError, WakeStore};
+use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::{AdminStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore};
 
 use crate::engine::Engine;
 use crate::fault;
@@ -24,6 +25,7 @@ use crate::transaction::Transaction;
 use crate::tx::Tx;
 use crate::{
     cancel, claim, end, enqueue, journal, list, migrate, prune, queue, reclaim, renew, requeue, show, violations, wake,
+    worker,
 };
 
 /// Jobs from which on an enqueue lets everybody else go first.
@@ -172,6 +174,20 @@ impl LeaseStore for SqliteStore {
         self.write(Urgency::Verb, move |tx| end::end_jobs(tx, &request)).await
     }
 
+    async fn find_cancel_requests(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>, StoreError> {
+        self.read(move |tx| cancel::find_requests(tx, &jobs)).await
+    }
+
+    async fn find_endings(
+        &self,
+        worker: WorkerId,
+        lease: LeaseNo,
+        jobs: Vec<JobId>,
+    ) -> Result<Vec<Option<How>>, StoreError> {
+        check_listed(&jobs)?;
+        self.read(move |tx| end::find_endings(tx, worker, lease, &jobs)).await
+    }
+
     async fn drop_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>) -> Result<Vec<LeaseNo>, StoreError> {
         self.write(Urgency::Verb, move |tx| renew::drop_leases(tx, worker, &leases)).await
     }
@@ -215,7 +231,30 @@ impl AdminStore for SqliteStore {
 
     async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
         let name = name.clone();
-        self.write(Urgency::Verb, move |tx| queue::register_worker(tx, &name)).await
+        self.write(Urgency::Verb, move |tx| worker::register_worker(tx, &name)).await
+    }
+
+    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
+        beat.check()?;
+        self.write(Urgency::Verb, move |tx| worker::beat_worker(tx, &beat)).await
+    }
+
+    async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
+        WorkerRecord::check_limit(limit)?;
+        self.read(move |tx| worker::list_workers(tx, limit)).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.engine.shared.now())
+    }
+
+    async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(self.clone()))
+    }
+
+    async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {
+        EndingCount::check_within(within)?;
+        self.read(move |tx| queue::count_endings(tx, within)).await
     }
 
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
@@ -255,5 +294,17 @@ impl WakeStore for SqliteStore {
             self.read(move |tx| wake::has_due(tx, &queues))
         };
         wake::wait(&self.engine, is_due).await
+    }
+}
+
+impl IntoStore for SqliteStore {
+    fn into_store(self) -> Arc<dyn Store> {
+        Arc::new(self)
+    }
+}
+
+impl IntoStore for &SqliteStore {
+    fn into_store(self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
     }
 }

@@ -84,6 +84,8 @@ pub struct RenewLeases {
 pub struct Renewed {
     /// Leases that are good for another TTL.
     pub leases: Vec<LeaseNo>,
+    /// That TTL of each of them, from the moment the renewal was *sent*: the queue's may have changed since the claim.
+    pub ttls: Vec<Duration>,
     /// Jobs under these leases that somebody asked to cancel.
     pub cancel_requested: Vec<JobId>,
 }
@@ -180,6 +182,14 @@ pub struct Reclaimed {
     pub worker: Option<WorkerName>,
     /// `lost` when it is queued again, `dead` when its losses are used up, `canceled` when that was requested.
     pub how: How,
+}
+
+/// Refuses to be asked about more jobs than a lease can list.
+pub fn check_listed(jobs: &[JobId]) -> Result<(), Invalid> {
+    if jobs.len() <= LEASE_JOBS_MAX as usize {
+        return Ok(());
+    }
+    Err(Invalid::new("jobs", jobs.len(), format!("a lease lists at most {LEASE_JOBS_MAX} jobs")))
 }
 
 impl ClaimJobs {

@@ -142,6 +142,37 @@ pub struct QueueRecord {
     pub scheduled: u64,
     /// Under a lease.
     pub running: u64,
+    /// When the job that waits longest became due.
+    pub oldest_due: Option<Timestamp>,
+}
+
+/// How many attempts of one kind ended one way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndingCount {
+    /// Where.
+    pub queue: QueueName,
+    /// Of what.
+    pub kind: KindName,
+    /// How.
+    pub how: How,
+    /// How many.
+    pub count: u64,
+}
+
+/// Longest time that endings are counted over: the count walks over each of them.
+pub const ENDINGS_WITHIN_MAX: Duration = Duration::from_secs(7 * 86_400);
+/// Most lines a count of endings answers; kinds are the user's to invent.
+pub const ENDING_COUNTS_MAX: u32 = 10_000;
+
+impl EndingCount {
+    /// Refuses to count over nothing or over more than a week.
+    pub fn check_within(within: Duration) -> Result<(), Invalid> {
+        if !within.is_zero() && within <= ENDINGS_WITHIN_MAX {
+            return Ok(());
+        }
+        let value = tenure_core::duration::format(within);
+        Err(Invalid::new("within", value, "endings are counted over more than nothing and at most 7d"))
+    }
 }
 
 /// A step of the schema.

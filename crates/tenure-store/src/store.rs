@@ -3,17 +3,21 @@
 //! Two rules hold for all of them. A verb is one transaction: it happened whole or not at all. And every verb may be
 //! sent again after a lost reply: the second answer says what the first one did.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::seal::Seal;
-use tenure_core::{JobId, LeaseNo, NewJob, WorkerId};
+use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
 
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
 use crate::journal::JournalPage;
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
 use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
-use crate::record::{JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use crate::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use crate::worker::{Beat, WorkerRecord};
 
 /// A store: all nouns together.
 pub trait Store: JobStore + LeaseStore + JournalStore + AdminStore + WakeStore {}
@@ -51,8 +55,21 @@ pub trait LeaseStore: Send + Sync {
     /// Pushes the deadline of these leases out. A number missing in the reply is unknown, not lost: ask again.
     async fn renew_leases(&self, request: RenewLeases) -> Result<Renewed, StoreError>;
 
-    /// Reports how jobs of one lease ended, each answered by itself, in the order given.
+    /// Reports how jobs of one lease ended, each answered by itself, in the order given. What comes too late is answered
+    /// `LeaseLost` and leaves a journal row `refused`, as long as there is such a job.
     async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError>;
+
+    /// How jobs ended under one lease of this worker, in the order given; `None` where they have not (or nobody knows). A
+    /// worker asks after a handler said that it completed its job inside a transaction of its own.
+    async fn find_endings(
+        &self,
+        worker: WorkerId,
+        lease: LeaseNo,
+        jobs: Vec<JobId>,
+    ) -> Result<Vec<Option<How>>, StoreError>;
+
+    /// Which of these jobs somebody asked to cancel. Renewals say so too; this one is asked more often.
+    async fn find_cancel_requests(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>, StoreError>;
 
     /// Deletes those of these leases whose jobs have all ended; answers which are gone now. (`end_jobs` drops a lease by
     /// itself when one report ends all of it.)
@@ -90,6 +107,22 @@ pub trait AdminStore: Send + Sync {
     /// Enters a worker process start into the registry; its number goes into leases and journal.
     async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError>;
 
+    /// Writes down what a worker is and does now; the last word stands. `NotFound` for a number nobody was given.
+    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError>;
+
+    /// Workers, last seen first, at most `limit`, 1..=1,000. Those that never beat come last, the newest first.
+    async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError>;
+
+    /// The store's clock.
+    async fn now(&self) -> Result<Timestamp, StoreError>;
+
+    /// The same store over connections of its own, opened by the calling runtime: however busy the users of this handle
+    /// are, they do not delay that one's verbs. An embedded store, which lets renewals go first, answers itself.
+    async fn separate(&self) -> Result<Arc<dyn Store>, StoreError>;
+
+    /// How many attempts ended how in the last `within`, at most a week, in the order of queue, kind and ending.
+    async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError>;
+
     /// Queues with their counts, by name.
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError>;
 
@@ -115,4 +148,27 @@ pub trait WakeStore: Send + Sync {
     /// Waits until work may have come into one of these queues. May return early; returns an error instead of hanging
     /// when the connection is lost, and then everything must be fetched anew.
     async fn wait_for_work(&self, queues: &[QueueName]) -> Result<(), StoreError>;
+}
+
+/// What can be used as a store by clients and workers: each store itself, or one that is shared already.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a store",
+    label = "not a store",
+    note = "a store is a `PgStore`, a `SqliteStore` or an `Arc<dyn Store>`, or a reference to one"
+)]
+pub trait IntoStore {
+    /// The shared handle.
+    fn into_store(self) -> Arc<dyn Store>;
+}
+
+impl IntoStore for Arc<dyn Store> {
+    fn into_store(self) -> Arc<dyn Store> {
+        self
+    }
+}
+
+impl IntoStore for &Arc<dyn Store> {
+    fn into_store(self) -> Arc<dyn Store> {
+        Arc::clone(self)
+    }
 }

@@ -3,7 +3,7 @@
 use tenure_store::lease::Ending;
 
 use super::situation::{
-    EXPIRED, FENCED, HELD, STAYS_CANCELED, SUCCESSOR_RUNS, SUCCESSOR_UNHARMED, one_of_two_reports_is_written, story,
+    EXPIRED, FENCED, HELD, REFUSED, STAYS_CANCELED, SUCCESSOR_RUNS, one_of_two_reports_is_written, story,
 };
 use crate::fixture::Fixture;
 
@@ -20,7 +20,7 @@ pub async fn a_holder_cancels_its_own_job(t: Fixture) {
 
 /// Stale fence: the successor was not asked.
 pub async fn a_stale_worker_cannot_acknowledge_while_its_successor_runs(t: Fixture) {
-    story(&t, &[SUCCESSOR_RUNS, "acknowledge W1 J1 lease=L1 -> lease_lost:lost", SUCCESSOR_UNHARMED]).await;
+    story(&t, &[SUCCESSOR_RUNS, "acknowledge W1 J1 lease=L1 -> lease_lost:lost", REFUSED]).await;
 }
 
 /// Expired: what nobody took back is still its holder's.
@@ -35,7 +35,11 @@ pub async fn an_expired_lease_may_still_acknowledge(t: Fixture) {
 
 /// Canceled: fenced by force, it is what the holder says anyway.
 pub async fn an_acknowledgement_after_a_forced_cancel_was_done_before(t: Fixture) {
-    story(&t, &[FENCED, "acknowledge W1 J1 lease=L1 -> before:canceled", STAYS_CANCELED]).await;
+    story(
+        &t,
+        &[FENCED, "acknowledge W1 J1 lease=L1 -> before:canceled", STAYS_CANCELED, "journal J1 claimed:L1 canceled:L1"],
+    )
+    .await;
 }
 
 /// Unknown id: a job that the lease does not list.

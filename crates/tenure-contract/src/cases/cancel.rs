@@ -2,12 +2,27 @@
 
 use std::time::Duration;
 
-use tenure_core::{How, Json, State};
+use tenure_core::{How, JobId, Json, State};
 use tenure_store::lease::{Ended, Ending};
 use tenure_store::operate::Canceled;
 
 use super::situation::{EXPIRED, ROUNDS, SUCCESSOR_RUNS, both, story};
 use crate::fixture::{Fixture, cancel};
+
+/// Fresh: a holder that asks hears of requests for what it holds, and of nothing else.
+pub async fn cancel_requests_are_found_by_job(t: Fixture) {
+    let worker = t.worker("one").await;
+    let jobs = [t.enqueue().await, t.enqueue().await, t.enqueue().await];
+    t.claim(worker, 2).await.expect("jobs are due");
+    let asked = async |jobs: &[JobId]| t.store.find_cancel_requests(jobs.to_vec()).await.expect("find");
+    assert_eq!(asked(&jobs).await, []);
+    assert_eq!(t.store.cancel_job(cancel(jobs[1], false)).await.expect("cancel"), Canceled::Requested);
+    // One that waits is canceled at once: nobody has to be asked.
+    assert_eq!(t.store.cancel_job(cancel(jobs[2], false)).await.expect("cancel"), Canceled::Now);
+    assert_eq!(asked(&jobs).await, [jobs[1]]);
+    assert_eq!(asked(&[jobs[0], t.new_id()]).await, []);
+    assert_eq!(asked(&[]).await, []);
+}
 
 /// Stale fence: the request is the successor's to meet.
 pub async fn a_cancel_request_is_the_successors_to_meet(t: Fixture) {

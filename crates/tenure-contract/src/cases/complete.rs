@@ -6,8 +6,7 @@ use tenure_core::{How, Json, State};
 use tenure_store::lease::{Ended, Ending};
 
 use super::situation::{
-    EXPIRED, FENCED, HELD, ROUNDS, STAYS_CANCELED, SUCCESSOR_RUNS, SUCCESSOR_UNHARMED, both,
-    one_of_two_reports_is_written, story,
+    EXPIRED, FENCED, HELD, REFUSED, ROUNDS, STAYS_CANCELED, SUCCESSOR_RUNS, both, one_of_two_reports_is_written, story,
 };
 use crate::fixture::{Fixture, cancel, success};
 
@@ -23,7 +22,7 @@ pub async fn a_holder_completes_its_job(t: Fixture) {
 
 /// Stale fence: the successor goes on, and its result is the one that stays.
 pub async fn a_stale_worker_cannot_complete_while_its_successor_runs(t: Fixture) {
-    story(&t, &[SUCCESSOR_RUNS, "complete W1 J1 lease=L1 -> lease_lost:lost", SUCCESSOR_UNHARMED]).await;
+    story(&t, &[SUCCESSOR_RUNS, "complete W1 J1 lease=L1 -> lease_lost:lost", REFUSED]).await;
 }
 
 /// Expired: what nobody took back is still its holder's.
@@ -39,7 +38,16 @@ pub async fn an_expired_lease_may_still_complete(t: Fixture) {
 
 /// Canceled: fenced by force, the result is dropped.
 pub async fn a_completion_after_a_forced_cancel_is_lost(t: Fixture) {
-    story(&t, &[FENCED, "complete W1 J1 lease=L1 -> lease_lost:canceled", STAYS_CANCELED]).await;
+    story(
+        &t,
+        &[
+            FENCED,
+            "complete W1 J1 lease=L1 -> lease_lost:canceled",
+            STAYS_CANCELED,
+            "journal J1 claimed:L1 canceled:L1 refused:L1",
+        ],
+    )
+    .await;
 }
 
 /// Unknown id: a job that the lease does not list.
@@ -51,7 +59,9 @@ pub async fn a_completion_of_a_job_the_lease_does_not_list_is_lost(t: Fixture) {
         show     J2  state=queued  attempts=none
         show     J9  -> not_found
         complete W1  J1  lease=L1
-        journal  J2
+        # J2 is a job and J9 is none: the record cannot be filled with invented ids.
+        journal  J2  refused:L1
+        journal  J9
     ";
     story(&t, &[HELD, complete]).await;
 }
@@ -81,7 +91,7 @@ pub async fn a_worker_cannot_complete_under_the_lease_of_another(t: Fixture) {
         complete W2  J1  lease=L1  -> lease_lost
         show     J1  state=running  lease=L1  holder=W1  attempts=none
         complete W1  J1  lease=L1  -> completed
-        journal  J1  claimed:L1  succeeded:L1
+        journal  J1  claimed:L1  refused:L1  succeeded:L1
     ";
     story(&t, &[HELD, complete]).await;
 }

@@ -5,9 +5,7 @@ use std::time::Duration;
 use tenure_core::Json;
 use tenure_store::lease::Ending;
 
-use super::situation::{
-    EXPIRED, FENCED, HELD, STAYS_CANCELED, SUCCESSOR_RUNS, SUCCESSOR_UNHARMED, one_of_two_reports_is_written, story,
-};
+use super::situation::{EXPIRED, FENCED, HELD, STAYS_CANCELED, SUCCESSOR_RUNS, one_of_two_reports_is_written, story};
 use crate::fixture::Fixture;
 
 /// Fresh: each class of error ends the attempt in its own way.
@@ -33,7 +31,12 @@ pub async fn a_stale_worker_cannot_fail_while_its_successor_runs(t: Fixture) {
         fail     W1  J1  lease=L1  class=permanent  -> lease_lost:lost
         fail     W1  J1  lease=L1  class=dead  -> lease_lost:lost
     ";
-    story(&t, &[SUCCESSOR_RUNS, fail, SUCCESSOR_UNHARMED]).await;
+    let unharmed = "
+        show     J1  state=running  attempt=1  losses=1  lease=L2  holder=W2  expires_at=+60s  attempts=lost
+        complete W2  J1  lease=L2
+        journal  J1  claimed:L1  lost:L1  claimed:L2  refused:L1  refused:L1  refused:L1  succeeded:L2
+    ";
+    story(&t, &[SUCCESSOR_RUNS, fail, unharmed]).await;
 }
 
 /// Expired: counted as a failure, not as a loss.
@@ -55,7 +58,7 @@ pub async fn a_failure_after_a_forced_cancel_changes_nothing(t: Fixture) {
         fail     W1  J1  lease=L1  class=dead  -> lease_lost:canceled
         fail     W1  J1  lease=L1  class=transient  -> before:canceled
     ";
-    story(&t, &[FENCED, fail, STAYS_CANCELED]).await;
+    story(&t, &[FENCED, fail, STAYS_CANCELED, "journal J1 claimed:L1 canceled:L1 refused:L1 refused:L1"]).await;
 }
 
 /// Unknown id: a job that the lease does not list.

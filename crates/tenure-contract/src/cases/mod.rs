@@ -22,6 +22,7 @@ mod open;
 mod requeue;
 
 mod drop_leases;
+mod find_endings;
 mod reclaim;
 mod release_unknown;
 
@@ -29,7 +30,10 @@ mod prune;
 mod show;
 
 mod admin;
+mod count;
 mod journal;
+mod refuse;
+mod registry;
 
 mod against_model;
 
@@ -50,6 +54,7 @@ pub use self::open::*;
 pub use self::requeue::*;
 
 pub use self::drop_leases::*;
+pub use self::find_endings::*;
 pub use self::reclaim::*;
 pub use self::release_unknown::*;
 
@@ -57,6 +62,9 @@ pub use self::prune::*;
 pub use self::show::*;
 
 pub use self::admin::*;
+pub use self::count::*;
 pub use self::journal::*;
+pub use self::refuse::*;
+pub use self::registry::*;
 
 pub use self::against_model::*;

@@ -33,6 +33,12 @@ pub(super) const SUCCESSOR_UNHARMED: &str = "
     complete W2  J1  lease=L2
     journal  J1  claimed:L1  lost:L1  claimed:L2  succeeded:L2
 ";
+/// The same after one stale report of W1, which is written down as refused and nothing else.
+pub(super) const REFUSED: &str = "
+    show     J1  state=running  attempt=1  losses=1  lease=L2  holder=W2  expires_at=+60s  attempts=lost
+    complete W2  J1  lease=L2
+    journal  J1  claimed:L1  lost:L1  claimed:L2  refused:L1  succeeded:L2
+";
 /// W1 holds J1 under a lease that is over but that nobody took back.
 pub(super) const EXPIRED: &str = "
     enqueue  J1  backoff=none
@@ -49,7 +55,6 @@ pub(super) const FENCED: &str = "
 pub(super) const STAYS_CANCELED: &str = "
     show     J1  state=canceled  attempts=canceled
     claim    W2  -> nothing
-    journal  J1  claimed:L1  canceled:L1
 ";
 
 /// Runs parts of a story one after the other.

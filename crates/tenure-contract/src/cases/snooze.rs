@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_store::lease::Ending;
 
 use super::situation::{
-    EXPIRED, FENCED, HELD, STAYS_CANCELED, SUCCESSOR_RUNS, SUCCESSOR_UNHARMED, one_of_two_reports_is_written, story,
+    EXPIRED, FENCED, HELD, REFUSED, STAYS_CANCELED, SUCCESSOR_RUNS, one_of_two_reports_is_written, story,
 };
 use crate::fixture::Fixture;
 
@@ -24,7 +24,7 @@ pub async fn a_holder_snoozes_its_job(t: Fixture) {
 
 /// Stale fence: the attempt number would be the same; the lease is not.
 pub async fn a_stale_worker_cannot_snooze_while_its_successor_runs(t: Fixture) {
-    story(&t, &[SUCCESSOR_RUNS, "snooze W1 J1 lease=L1 -> lease_lost:lost", SUCCESSOR_UNHARMED]).await;
+    story(&t, &[SUCCESSOR_RUNS, "snooze W1 J1 lease=L1 -> lease_lost:lost", REFUSED]).await;
 }
 
 /// Expired: uncharged, and no loss.
@@ -41,7 +41,11 @@ pub async fn an_expired_lease_may_still_snooze(t: Fixture) {
 
 /// Canceled: it is not put back.
 pub async fn a_snooze_after_a_forced_cancel_changes_nothing(t: Fixture) {
-    story(&t, &[FENCED, "snooze W1 J1 lease=L1 -> before:canceled", STAYS_CANCELED]).await;
+    story(
+        &t,
+        &[FENCED, "snooze W1 J1 lease=L1 -> before:canceled", STAYS_CANCELED, "journal J1 claimed:L1 canceled:L1"],
+    )
+    .await;
 }
 
 /// Unknown id: a job that the lease does not list.

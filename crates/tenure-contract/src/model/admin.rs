@@ -1,12 +1,17 @@
 //! Queues, workers, pruning, the check of the invariants, wake-ups.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
 use async_trait::async_trait;
 use tenure_core::journal::JournalEvent;
-use tenure_core::name::{QueueName, WorkerName};
-use tenure_core::{JobId, State, Timestamp, WorkerId};
+use tenure_core::name::{KindName, QueueName, WorkerName};
+use tenure_core::{How, JobId, State, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue, Word};
-use tenure_store::record::{Migration, QueueRecord, Violation};
-use tenure_store::{AdminStore, StoreError, WakeStore};
+use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
+use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::{AdminStore, Store, StoreError, WakeStore};
 
 use super::ModelStore;
 use super::mutant::Mutant;
@@ -23,9 +28,57 @@ impl AdminStore for ModelStore {
     }
 
     async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
-        self.transact(|tables, _| {
-            tables.workers.push(name.clone());
-            i32::try_from(tables.workers.len()).map(WorkerId).map_err(|_| StoreError::Corrupt("too many".into()))
+        self.transact(|tables, now| {
+            let next = i32::try_from(tables.workers.len() + 1);
+            let id = next.map(WorkerId).map_err(|_| StoreError::Corrupt("too many".into()))?;
+            let name = name.clone();
+            tables.workers.push(WorkerRecord { id, name, registered_at: now, beat: None, seen_at: None });
+            Ok(id)
+        })
+    }
+
+    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
+        beat.check()?;
+        self.transact(|tables, now| {
+            let worker = tables.workers.iter_mut().find(|worker| worker.id == beat.worker);
+            let worker = worker.ok_or_else(|| StoreError::NotFound(format!("worker {}", beat.worker)))?;
+            (worker.beat, worker.seen_at) = (Some(beat), Some(now));
+            Ok(())
+        })
+    }
+
+    async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
+        WorkerRecord::check_limit(limit)?;
+        self.look(|tables, _| {
+            let mut workers = tables.workers.clone();
+            // `None` is smaller than any moment: never seen comes last.
+            workers.sort_by_key(|worker| std::cmp::Reverse((worker.seen_at, worker.id)));
+            workers.truncate(limit as usize);
+            Ok(workers)
+        })
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.clock.now())
+    }
+
+    async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(self.clone()))
+    }
+
+    async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {
+        EndingCount::check_within(within)?;
+        self.look(|tables, now| {
+            let mut counts: BTreeMap<(QueueName, KindName, How), u64> = BTreeMap::new();
+            for row in tables.jobs.values() {
+                let ended = row.attempts.iter().map(|attempt| &attempt.record);
+                for attempt in ended.filter(|attempt| attempt.ended_at > now.minus(within)) {
+                    let (queue, kind) = (row.asked.queue.clone(), row.asked.kind.clone());
+                    *counts.entry((queue, kind, attempt.how)).or_default() += 1;
+                }
+            }
+            let count = |((queue, kind, how), count)| EndingCount { queue, kind, how, count };
+            Ok(counts.into_iter().map(count).take(ENDING_COUNTS_MAX as usize).collect())
         })
     }
 
@@ -41,6 +94,7 @@ impl AdminStore for ModelStore {
                 due: tables.due(name, now).len() as u64,
                 scheduled: count(name, &|row| is_scheduled(row, now)),
                 running: count(name, &|row| row.job.state == State::Running),
+                oldest_due: tables.due(name, now).iter().map(|id| tables.jobs[id].job.run_at).min(),
             };
             Ok(tables.queues.iter().map(record).collect())
         })

@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::backoff::Roll;
 use tenure_core::journal::JournalEvent;
-use tenure_core::{Class, Event, JobId, LeaseNo, State, Timestamp, WorkerId};
+use tenure_core::{Class, Event, How, JobId, LeaseNo, State, Timestamp, WorkerId};
 use tenure_store::lease::{
-    ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed,
+    ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed, check_listed,
 };
 use tenure_store::operate::Word;
 use tenure_store::{LeaseStore, StoreError};
@@ -48,8 +48,7 @@ impl LeaseStore for ModelStore {
                 let event = JournalEvent::Claimed;
                 tables.write(now, Some(request.worker), event, Some(lease), jobs.clone(), &Word::default());
                 let expires_at = now.plus(queue.lease_ttl);
-                let (worker, queue) = (request.worker, request.queue);
-                let row = Lease { worker, queue, claimed_at: now, renewed_at: None, expires_at, jobs };
+                let row = Lease { worker: request.worker, claimed_at: now, renewed_at: None, expires_at, jobs };
                 tables.leases.insert(lease, row);
             }
             Ok(Some(claimed))
@@ -64,11 +63,12 @@ impl LeaseStore for ModelStore {
                 if lease.worker != request.worker && !self.has(Mutant::WorkerIgnored) {
                     continue;
                 }
-                let ttl = tables.queues.get(&lease.queue).cloned().unwrap_or_default().lease_ttl;
+                let ttl = lease.expires_at.since(lease.renewed_at.unwrap_or(lease.claimed_at));
                 (lease.renewed_at, lease.expires_at) = (Some(now), now.plus(ttl));
                 let asked = |id: &JobId| tables.jobs[id].job.cancel_requested;
                 renewed.cancel_requested.extend(tables.held(no).into_iter().filter(asked));
                 renewed.leases.push(no);
+                renewed.ttls.push(ttl);
             }
             Ok(renewed)
         })
@@ -78,11 +78,13 @@ impl LeaseStore for ModelStore {
         request.check()?;
         self.transact(|tables, now| {
             let mut answers = Vec::new();
-            let mut ended = Vec::new();
+            let (mut ended, mut late) = (Vec::new(), Vec::new());
             for end in &request.jobs {
                 let answer = self.end(tables, request.worker, request.lease, end, now);
-                if let Ended::Now(how) = answer {
-                    ended.push((end.job, how, request.lease));
+                match answer {
+                    Ended::Now(how) => ended.push((end.job, how, request.lease)),
+                    Ended::LeaseLost { .. } => late.push((end.job, end.ending.how())),
+                    Ended::Before(_) | Ended::Busy => {}
                 }
                 answers.push(answer);
             }
@@ -94,7 +96,33 @@ impl LeaseStore for ModelStore {
             if !self.has(Mutant::JournalSkipped) {
                 tables.write_endings(now, Some(request.worker), &ended, &Word::default());
             }
+            if !self.has(Mutant::RefusalSkipped) {
+                tables.write_refused(now, request.worker, request.lease, &late);
+            }
             Ok(answers)
+        })
+    }
+
+    async fn find_cancel_requests(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>, StoreError> {
+        self.look(|tables, _| {
+            let asked = |job: &JobId| tables.jobs.get(job).is_some_and(|row| row.job.cancel_requested);
+            Ok(jobs.into_iter().filter(asked).collect())
+        })
+    }
+
+    async fn find_endings(
+        &self,
+        worker: WorkerId,
+        lease: LeaseNo,
+        jobs: Vec<JobId>,
+    ) -> Result<Vec<Option<How>>, StoreError> {
+        check_listed(&jobs)?;
+        let mine = |attempt: &&Attempt| attempt.holder.is_none_or(|it| it == worker) || self.has(Mutant::WorkerIgnored);
+        let under = |attempt: &&Attempt| attempt.record.lease == lease || self.has(Mutant::LeaseIgnored);
+        self.look(|tables, _| {
+            let attempts = |job| tables.jobs.get(&job).map_or(&[][..], |row| &row.attempts);
+            let ending = |job| attempts(job).iter().find(|attempt| under(attempt) && mine(attempt));
+            Ok(jobs.into_iter().map(|job| ending(job).map(|attempt| attempt.record.how)).collect())
         })
     }
 

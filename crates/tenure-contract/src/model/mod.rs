@@ -17,7 +17,7 @@ mod tables;
 
 pub mod mutant;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_core::Timestamp;
 use tenure_store::StoreError;
@@ -27,18 +27,19 @@ use tokio::sync::Notify;
 use self::mutant::Mutant;
 use self::tables::Tables;
 
-/// A store in memory on top of the rules.
+/// A store in memory on top of the rules. Clones are handles of the same store.
+#[derive(Clone)]
 pub struct ModelStore {
     clock: ManualClock,
     mutant: Option<Mutant>,
-    tables: Mutex<Tables>,
-    work: Notify,
+    tables: Arc<Mutex<Tables>>,
+    work: Arc<Notify>,
 }
 
 impl ModelStore {
     /// An empty store whose time is `clock`.
     pub fn new(clock: ManualClock) -> Self {
-        Self { clock, mutant: None, tables: Mutex::default(), work: Notify::new() }
+        Self { clock, mutant: None, tables: Arc::default(), work: Arc::default() }
     }
 
     /// An empty store that is broken in one way.

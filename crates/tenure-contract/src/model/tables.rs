@@ -7,11 +7,12 @@ use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::name::{QueueName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::unique::Policy;
-use tenure_core::{Effect, Event, How, Job, JobId, LeaseNo, NewJob, Refused, State, Timestamp, WorkerId, apply};
+use tenure_core::{Effect, Event, How, Job, JobId, Json, LeaseNo, NewJob, Refused, State, Timestamp, WorkerId, apply};
 use tenure_store::StoreError;
 use tenure_store::lease::Ending;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
 use tenure_store::record::{AttemptRecord, Sight};
+use tenure_store::worker::WorkerRecord;
 
 /// Everything the model holds.
 #[derive(Clone, Default)]
@@ -20,7 +21,7 @@ pub(super) struct Tables {
     pub(super) leases: BTreeMap<LeaseNo, Lease>,
     pub(super) keys: BTreeMap<KeyName, Key>,
     pub(super) queues: BTreeMap<QueueName, Queue>,
-    pub(super) workers: Vec<WorkerName>,
+    pub(super) workers: Vec<WorkerRecord>,
     pub(super) journal: Vec<JournalRow>,
     /// Each seal with the id of its last row.
     pub(super) seals: Vec<(Seal, i64)>,
@@ -50,7 +51,6 @@ pub(super) struct Attempt {
 #[derive(Clone)]
 pub(super) struct Lease {
     pub(super) worker: WorkerId,
-    pub(super) queue: QueueName,
     pub(super) claimed_at: Timestamp,
     pub(super) renewed_at: Option<Timestamp>,
     pub(super) expires_at: Timestamp,
@@ -176,7 +176,7 @@ impl Tables {
     }
 
     pub(super) fn worker_name(&self, worker: WorkerId) -> Option<&WorkerName> {
-        usize::try_from(worker.0 - 1).ok().and_then(|at| self.workers.get(at))
+        usize::try_from(worker.0 - 1).ok().and_then(|at| self.workers.get(at)).map(|worker| &worker.name)
     }
 
     /// Jobs of a lease that have not ended under it.
@@ -215,6 +215,21 @@ impl Tables {
         }
         for ((how, lease), jobs) in groups {
             self.write(at, worker, JournalEvent::Ended(how), Some(lease), jobs, word);
+        }
+    }
+
+    /// Rows for reports that came too late: one for each way of ending that was reported. A job that is not there is not
+    /// written down, or whoever invents ids could fill the record.
+    pub(super) fn write_refused(&mut self, at: Timestamp, worker: WorkerId, lease: LeaseNo, late: &[(JobId, How)]) {
+        let mut groups: BTreeMap<How, Vec<JobId>> = BTreeMap::new();
+        for (job, how) in late.iter().filter(|(job, _)| self.jobs.contains_key(job)) {
+            groups.entry(*how).or_default().push(*job);
+        }
+        for (how, jobs) in groups {
+            self.write(at, Some(worker), JournalEvent::Refused, Some(lease), jobs, &Word::default());
+            if let Some(row) = self.journal.last_mut() {
+                row.details = Some(Json::from_store(format!("{{\"reported\":\"{}\"}}", how.as_str())));
+            }
         }
     }
 

@@ -1,5 +1,5 @@
 -- complete_jobs.sql: end attempts of one lease as succeeded, and drop the lease when that empties it.
--- Rows are the jobs ended now. A job that is missing ended before, or its lease moved on: look_up_endings.sql tells.
+-- Rows are the jobs ended now. A job that is missing ended before, or its lease moved on: refuse_endings.sql tells.
 --   $1 worker, $2 lease, $3 jobs, $4 results, $5 usages, $6 now or null for the clock
 --
 -- The key (job, lease) decides who ends an attempt. The lease is held for key share, so that it stays until this is

@@ -1,5 +1,5 @@
 -- end_jobs.sql: end attempts of one lease, each its own way, and put back what is to be tried again.
--- Rows are the attempts ended now and how. A job that is missing ended before, or its lease moved on: look_up_endings.sql tells.
+-- Rows are the attempts ended now and how. A job that is missing ended before, or its lease moved on: refuse_endings.sql tells.
 --   $1 worker, $2 lease, $3 jobs, $4 hows, $5 delays in ms, $6 errors, $7 results, $8 usages, $9 now or null for the clock
 --
 -- What follows an ending comes from what was really inserted, never from the input: two reports of one grant would

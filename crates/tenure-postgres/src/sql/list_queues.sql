@@ -1,10 +1,12 @@
 -- list_queues.sql: queues with what is in them, by name.
 --   $1 now or null for the clock
-select q.name, q.paused, q.lease_ttl_ms, coalesce(r.due, 0) as due, coalesce(r.scheduled, 0) as scheduled, coalesce(h.running, 0) as running
+select q.name, q.paused, q.lease_ttl_ms, coalesce(r.due, 0) as due, coalesce(r.scheduled, 0) as scheduled, coalesce(h.running, 0) as running,
+  r.oldest_due
 from tenure.queue q
 left join (
   select queue, count(*) filter (where run_at <= coalesce($1::timestamptz, clock_timestamp())) as due,
-    count(*) filter (where run_at > coalesce($1::timestamptz, clock_timestamp())) as scheduled
+    count(*) filter (where run_at > coalesce($1::timestamptz, clock_timestamp())) as scheduled,
+    min(run_at) filter (where run_at <= coalesce($1::timestamptz, clock_timestamp())) as oldest_due
   from tenure.ready group by queue
 ) r on r.queue = q.id
 left join (

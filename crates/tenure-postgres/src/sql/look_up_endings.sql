@@ -1,4 +1,4 @@
--- look_up_endings.sql: how attempts under one lease ended, read after a report found them ended or gone.
+-- look_up_endings.sql: how attempts under one lease ended.
 -- A job that is missing has no attempt under this lease: the grant is unknown, or never was this worker's.
 --   $1 worker, $2 lease, $3 jobs
 select a.job, a.how

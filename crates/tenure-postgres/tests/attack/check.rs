@@ -151,6 +151,7 @@ impl Record {
                         field.ledger.fault(format!("job {job} ended under lease {lease} after {last:?}"));
                     }
                 }
+                (JournalEvent::Refused, _) => field.ledger.count("refusals on record"),
                 (JournalEvent::Pruned, _) => *self.pruned.entry(*job).or_default() += 1,
                 _ => {}
             }

@@ -42,6 +42,7 @@ use crate::worker::Worker;
 const BITES: &[&str] = &[
     "attempts",
     "stale reports refused",
+    "refusals on record",
     "repeated reports answered",
     "replies lost",
     "complete_in commits",

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use tenure_core::journal::JournalEvent;
 use tenure_core::new_job::Due;
 use tenure_core::unique::Policy;
 use tenure_core::{
-    Backoff, Invalid, Json, KindName, NewJob, Priority, QueueName, State, TenantName, Timestamp, Unique,
+    Backoff, Invalid, Json, KindName, NewJob, Priority, QueueName, State, TenantName, Timestamp, Unique, worker_loop,
 };
 use tenure_postgres::PgOptions;
-use tenure_store::JobStore;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::record::Sight;
+use tenure_store::worker::{About, Beat};
+use tenure_store::{AdminStore, JobStore};
 use tokio_postgres::{Client, NoTls};
 
 use crate::database::Database;
@@ -179,4 +181,33 @@ async fn names_in_sql_are_data() {
     client.execute(sql, &[&"'); drop table tenure.job; --"]).await.expect("cancel");
     assert_eq!(store.list_jobs(&Default::default()).await.expect("list").len(), 1);
     assert_eq!(database.sql("select reason from tenure.audit_log"), "'); drop table tenure.job; --");
+}
+
+#[tokio::test]
+async fn the_view_of_the_record_has_a_word_for_every_event() {
+    let database = Database::new().await;
+    for event in JournalEvent::ALL {
+        database.sql(&format!(
+            "insert into tenure.journal (at, event, jobs) values (now(), {}, array[]::uuid[])",
+            event.code()
+        ));
+        let word = database.sql("select event from tenure.audit_log order by id desc limit 1");
+        assert_eq!(word, event.as_str());
+    }
+}
+
+#[tokio::test]
+async fn the_view_of_workers_shows_what_they_said() {
+    let database = Database::new().await;
+    let store = database.store(PgOptions::default()).await;
+    let silent = store.register_worker(&"silent".parse().expect("a name")).await.expect("register");
+    let worker = store.register_worker(&"busy".parse().expect("a name")).await.expect("register");
+    let queues = vec![("mail".parse().expect("a name"), 4), (QueueName::default(), 1)];
+    let about = About { version: "1.2".into(), host: "h".into(), pid: 7, queues };
+    let beat = Beat { worker, state: worker_loop::State::ErrorWait, running: 3, reporting: 1, about };
+    store.beat_worker(beat).await.expect("beat");
+    let columns = "id, name, state, running, reporting, version, host, pid, queues, seen_at is not null";
+    let shown = database.sql(&format!("select {columns} from tenure.workers order by id"));
+    let busy = format!("{worker}|busy|error_wait|3|1|1.2|h|7|mail=4, default=1|t");
+    assert_eq!(shown, format!("{silent}|silent||||||||f\n{busy}"));
 }

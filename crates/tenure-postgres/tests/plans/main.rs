@@ -14,6 +14,7 @@ mod switches;
 mod switches_endings;
 
 mod flat;
+mod flat_counts;
 mod flat_lists;
 
 mod snapshot;

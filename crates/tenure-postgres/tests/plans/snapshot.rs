@@ -14,14 +14,16 @@ use crate::explain::GROWING;
 use crate::session::{SHORT, Session};
 
 /// Statements that every job passes through, or that every worker sends all the time.
-const HOT: [Statement; 7] = [
+const HOT: [Statement; 9] = [
     statement::CLAIM_JOBS,
     statement::COMPLETE_JOBS,
     statement::END_JOBS,
     statement::LOOK_UP_ENDINGS,
+    statement::REFUSE_ENDINGS,
     statement::RENEW_LEASES,
     statement::DROP_LEASES,
     statement::ELECT_SWEEP,
+    statement::BEAT_WORKER,
 ];
 
 #[tokio::test]

@@ -41,6 +41,20 @@ async fn switches_never_make_an_end_put_back_other_jobs() {
 }
 
 #[tokio::test]
+async fn switches_never_make_a_refusal_write_down_other_jobs() {
+    let before = "insert into tenure.attempt (job, lease, worker, ended_at, attempt, how, final)
+        select id, 1, 1, now(), 1, case n when 1 then 1 when 2 then 8 else 5 end, n = 1 from numbered where n <= 4";
+    // Job 1 was done before, 2 was lost, 3 and 4 were canceled, 6 is another lease's, and 13 is no job.
+    let call =
+        format!("refuse_endings(1, 1, {}, array[1, 1, 2, 3, 1, 1]::smallint[], null)", jobs(&[1, 2, 3, 4, 6, 13]));
+    let refused = "select n.n || ' ' || (g.details ->> 'reported') from tenure.journal g
+        cross join lateral unnest(g.jobs) u (job) join numbered n on n.id = u.job where g.event = 20";
+    let rows = "select count(*) from tenure.journal";
+    let checks: &[(&str, &[&str])] = &[(refused, &["2 succeeded", "4 failed", "6 succeeded"]), (rows, &["2"])];
+    each_after(before, statement::REFUSE_ENDINGS, &call, checks).await;
+}
+
+#[tokio::test]
 async fn switches_never_make_a_renewal_push_out_other_leases() {
     let renewed = "select no from tenure.lease where expires_at > now() + interval '1 minute'";
     each(

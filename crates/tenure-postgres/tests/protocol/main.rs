@@ -7,9 +7,9 @@
 //! # Layout
 //! - [`scene`]: a store on a fresh database, raw connections, waiting for what the server does
 //! - [`endings`], [`keys`], [`leases`], [`floors`]: the flaws S1–S20 of the attack, by noun
-//! - [`transactions`]: users' transactions that complete a job and stay open
+//! - [`transactions`], [`user_tx`]: users' transactions that complete a job and stay open, or are of another driver
 //! - [`sealing`], [`tampering`], [`home`]: the journal
-//! - [`connections`], [`wakeups`], [`migrations`]: the server around it
+//! - [`connections`], [`keeper`], [`wakeups`], [`migrations`]: the server around it
 
 #[path = "../it/database.rs"]
 #[expect(dead_code, reason = "shared with the contract suite, which uses the rest")]
@@ -21,11 +21,13 @@ mod floors;
 mod keys;
 mod leases;
 mod transactions;
+mod user_tx;
 
 mod home;
 mod sealing;
 mod tampering;
 
 mod connections;
+mod keeper;
 mod migrations;
 mod wakeups;

@@ -104,6 +104,46 @@ async fn a_migration_lets_others_pass_while_it_cannot_have_its_lock() {
     assert_eq!(applied.len(), STEPS.len() - 1);
 }
 
+/// Step 8 widens a check of the journal and adds to workers that are there. Red when that loses a row, validates a large
+/// journal under its lock, or lets in an event that is none.
+#[tokio::test]
+async fn what_the_release_before_has_written_is_kept() {
+    let database = Database::bare();
+    let look = connect(&database.url).await;
+    let prepare = "create schema tenure; create table tenure.migration (version int primary key, name text not null,
+        checksum text not null, applied_at timestamptz not null default clock_timestamp())";
+    run(&look, prepare).await;
+    for step in STEPS.iter().filter(|step| step.version <= 7) {
+        run(&look, step.sql).await;
+        let record = "insert into tenure.migration (version, name, checksum) values ($1, $2, md5($3))";
+        look.execute(record, &[&step.version, &step.name, &step.sql]).await.expect("record a step");
+    }
+    run(
+        &look,
+        "insert into tenure.worker (name) values ('old'); select tenure.cancel(e.job) from tenure.enqueue('noop') e",
+    )
+    .await;
+    let store = open(&database).await;
+    let refused = schema_error(store.list_workers(10).await);
+    assert!(refused.contains("`tenure migrate`"), "{refused}");
+    let applied: Vec<i32> = store.migrate().await.expect("migrate").iter().map(|step| step.version).collect();
+    assert_eq!(applied, [8]);
+
+    let workers = store.list_workers(10).await.expect("list");
+    assert_eq!((workers.len(), workers[0].name.as_str(), &workers[0].beat), (1, "old", &None));
+    assert_eq!(number(&look, "select count(*) from tenure.audit_log where event = 'canceled'").await, 1);
+    run(&look, "insert into tenure.journal (at, event, jobs) values (now(), 20, '{}')").await;
+    assert_eq!(number(&look, "select count(*) from tenure.audit_log where event = 'refused'").await, 1);
+    for event in [0, 10, 19, 21] {
+        let write = format!("insert into tenure.journal (at, event, jobs) values (now(), {event}, '{{}}')");
+        let refused = look.batch_execute(&write).await.expect_err("there is no such event");
+        assert_eq!(refused.code().map(|code| code.code()), Some("23514"), "{event}");
+    }
+    while store.seal_journal().await.expect("seal").is_some() {}
+    let report = audit::verify(&store, None, |_| {}).await.expect("verify");
+    assert!(report.findings.is_empty() && report.rows == 2, "{report:#?}");
+}
+
 /// Red when an old program works on a schema it does not know.
 #[tokio::test]
 async fn a_schema_newer_than_the_program_is_refused_naming_both_versions() {

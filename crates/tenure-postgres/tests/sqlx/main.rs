@@ -16,6 +16,7 @@ use tenure_postgres::{PgOptions, PgStore};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::lease::{ClaimJobs, Claimed};
 use tenure_store::record::Sight;
+use tenure_store::user_tx::{CompleteJob, UserTx};
 use tenure_store::{AdminStore, JobStore, LeaseStore, StoreError};
 
 struct World {
@@ -104,4 +105,35 @@ async fn rows_and_completion_commit_together_and_a_stale_lease_stops_both() {
     // What the server has aborted cannot be committed: it is rolled back instead.
     let _aborted = tx.commit().await;
     assert_eq!(world.database.sql("select count(*) from effect"), "1");
+}
+
+/// The port's trait over both of sqlx's handles; the store follows from the handle.
+fn complete<S, X: UserTx<S>>(tx: X, request: CompleteJob) -> X::Reply<Result<(), StoreError>> {
+    tx.complete_job(request, |answer| answer)
+}
+
+fn enqueue<S, X: UserTx<S>>(tx: X, job: &NewJob) -> X::Reply<Result<Vec<Enqueued>, StoreError>> {
+    tx.enqueue_jobs(vec![job.clone()], |answer| answer)
+}
+
+#[tokio::test]
+async fn both_handles_of_sqlx_are_a_users_transaction() {
+    let mut world = world().await;
+    let (first, second) = (new_job(1), new_job(2));
+    let mut tx = world.sqlx.begin().await.expect("begin");
+    assert_eq!(enqueue(&mut tx, &first).await.expect("enqueue"), [Enqueued::Created(first.id)]);
+    assert_eq!(enqueue(&mut *tx, &second).await.expect("enqueue"), [Enqueued::Created(second.id)]);
+    tx.commit().await.expect("commit");
+    let (worker, claimed) = claim(&world.store).await;
+    let request = |job: JobId| CompleteJob { worker, lease: claimed.lease, job, result: None };
+    let mut tx = world.sqlx.begin().await.expect("begin");
+    complete(&mut tx, request(first.id)).await.expect("complete");
+    complete(&mut *tx, request(second.id)).await.expect("complete");
+    tx.commit().await.expect("commit");
+    let mut tx = world.sqlx.begin().await.expect("begin");
+    let stale = CompleteJob { lease: tenure_core::LeaseNo(claimed.lease.0 + 1), ..request(first.id) };
+    assert!(matches!(complete(&mut tx, stale).await, Err(StoreError::LeaseLost(job)) if job == first.id));
+    for job in [first.id, second.id] {
+        assert_eq!(world.store.show_job(&Sight::All, job).await.expect("show").summary.state, State::Succeeded);
+    }
 }

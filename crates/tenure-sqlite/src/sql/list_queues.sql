@@ -1,4 +1,5 @@
 -- list_queues.sql: queues by name with what is in them.
+-- The job that waits longest is the first of its priority: four steps into the index, however many wait.
 -- Zero rows means that nothing was ever enqueued.
 with held as (
     select lease.queue as queue, count(*) as running
@@ -10,6 +11,12 @@ with held as (
 select queue.name, queue.paused, queue.lease_ttl_ms,
     (select count(*) from ready where ready.queue = queue.id and ready.run_at <= :now and ready.state <> 0),
     (select count(*) from ready where ready.queue = queue.id and (ready.run_at > :now or ready.state = 0)),
-    coalesce((select held.running from held where held.queue = queue.id), 0)
+    coalesce((select held.running from held where held.queue = queue.id), 0),
+    (select min((
+        select ready.run_at from ready
+        where ready.queue = queue.id and ready.priority = level.value and ready.run_at <= :now and ready.state <> 0
+        order by ready.run_at
+        limit 1))
+        from json_each('[0, 1, 2, 3]') as level)
 from queue
 order by queue.name;

@@ -14,7 +14,7 @@ use crate::fixture::options;
 #[rustfmt::skip] // one fence a line
 const MISSED_BY: &[(&str, &[&str])] = &[
     ("a lease is its worker's", &["a_worker_cannot_complete_under_the_lease_of_another", "a_worker_cannot_renew_the_lease_of_another"]),
-    ("an ended attempt is its worker's", &["an_answer_belongs_to_its_own_worker"]),
+    ("an ended attempt is its worker's", &["an_answer_belongs_to_its_own_worker", "a_worker_does_not_find_the_endings_of_another"]),
     ("a grant ends once", &["a_completion_sent_twice_is_answered_as_done_before", "a_failure_after_a_forced_cancel_changes_nothing"]),
     ("a future job is not claimed", &["a_transient_error_is_tried_again", "a_job_is_not_claimed_before_its_time"]),
     ("a paused queue hands out nothing", &["a_paused_queue_hands_out_nothing"]),

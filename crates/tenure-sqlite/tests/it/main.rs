@@ -15,6 +15,7 @@ mod full_disk;
 mod invariants;
 mod keys;
 mod large;
+mod migrations;
 mod open;
 mod plans;
 mod process;

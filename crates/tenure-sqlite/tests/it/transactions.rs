@@ -1,10 +1,14 @@
 //! Tenure's verbs inside a user's own transaction.
 
-use tenure_core::{How, State};
+use tenure_core::journal::JournalEvent;
+use tenure_core::{How, Json, LeaseNo, State};
+use tenure_store::enqueue::Enqueued;
+use tenure_store::journal::JournalPage;
 use tenure_store::lease::Ended;
 use tenure_store::operate::CancelJob;
 use tenure_store::record::Sight;
-use tenure_store::{JobStore, LeaseStore, StoreError};
+use tenure_store::user_tx::{CompleteJob, UserTx};
+use tenure_store::{JobStore, JournalStore, LeaseStore, StoreError};
 
 use crate::fixture::{Fixture, new_job, succeeded, word};
 
@@ -67,6 +71,39 @@ async fn a_rolled_back_transaction_leaves_nothing() {
     }
 }
 
+async fn refusals(fixture: &Fixture) -> usize {
+    let page = JournalPage { seal: None, after: 0, limit: 1_000 };
+    let rows = fixture.store.read_journal(page).await.unwrap();
+    rows.iter().filter(|row| row.event == JournalEvent::Refused).count()
+}
+
+/// What a library built on the port writes: the store follows from the transaction, and the reply is there at once.
+fn complete<S, X: UserTx<S>>(tx: X, request: CompleteJob) -> X::Reply<Result<(), StoreError>> {
+    tx.complete_job(request, |answer| answer)
+}
+
+#[tokio::test]
+async fn a_transaction_is_a_users_transaction_of_the_port() {
+    for fixture in [Fixture::memory().await, Fixture::file().await] {
+        let job = fixture.enqueue(1).await[0];
+        let (lease, worker) = (fixture.claim(1).await.unwrap().lease, fixture.worker);
+        let next = new_job(fixture.clock.now());
+        let next_id = next.id;
+        let kept = fixture.store.transaction(move |tx| {
+            let stored = tx.enqueue_jobs(vec![next], |answer| answer)?;
+            complete(tx, CompleteJob { worker, lease, job, result: Some(Json::null()) })?;
+            Ok::<_, StoreError>(stored)
+        });
+        assert_eq!(kept.await.unwrap(), [Enqueued::Created(next_id)]);
+        assert_eq!((fixture.state(job).await, fixture.state(next_id).await), (State::Succeeded, State::Queued));
+        let stale = CompleteJob { worker, lease: LeaseNo(lease.0 + 1), job, result: None };
+        let refused = fixture.store.transaction(move |tx| complete(tx, stale));
+        assert!(matches!(refused.await, Err(StoreError::LeaseLost(lost)) if lost == job));
+        assert_eq!(refusals(&fixture).await, 0);
+        fixture.assert_sound().await;
+    }
+}
+
 #[tokio::test]
 async fn a_stale_holder_cannot_complete() {
     let fixture = Fixture::memory().await;
@@ -77,6 +114,15 @@ async fn a_stale_holder_cannot_complete() {
     let worker = fixture.worker;
     let complete = fixture.store.transaction(move |tx| tx.complete(worker, lease, job, None, None));
     assert!(matches!(complete.await, Err(StoreError::LeaseLost(lost)) if lost == job));
+    // Rolled back, as it must be, and the refusal with it.
+    assert_eq!(refusals(&fixture).await, 0);
+    // Who ignores the answer and commits has at least left a trace.
+    let ignored = fixture.store.transaction(move |tx| {
+        assert!(matches!(tx.complete(worker, lease, job, None, None), Err(StoreError::LeaseLost(_))));
+        Ok::<_, StoreError>(())
+    });
+    ignored.await.unwrap();
+    assert_eq!(refusals(&fixture).await, 1);
     let force = CancelJob { sight: Sight::All, job, force: true, word: word() };
     fixture.store.cancel_job(force).await.unwrap();
     fixture.assert_sound().await;
