@@ -10,7 +10,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-contract", &["tenure-core", "tenure-store"]),
     ("tenure-postgres", &["tenure-core", "tenure-store"]),
     ("tenure-sqlite", &["tenure-core", "tenure-store"]),
-    ("tenure-cli", &["tenure-core", "tenure-store", "tenure-postgres", "tenure-sqlite"]),
+    ("tenure-worker", &["tenure-core", "tenure-store"]),
+    ("tenure-macros", &["tenure-core"]),
+    ("tenure", &["tenure-core", "tenure-store", "tenure-worker", "tenure-macros", "tenure-postgres", "tenure-sqlite"]),
+    ("tenure-cli", &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite"]),
+    (
+        "tenure-e2e",
+        &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite", "tenure-contract"],
+    ),
     ("tenure-tidy", &[]),
 ];
 

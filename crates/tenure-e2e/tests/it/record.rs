@@ -1,0 +1,93 @@
+//! The store's own record: its sealed journal, verified, and what it says about every attempt.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tenure_core::journal::{JournalEvent, JournalRow};
+use tenure_core::{How, JobId, LeaseNo, WorkerId};
+use tenure_store::journal::JournalPage;
+use tenure_store::{Store, audit};
+
+const PAGE: u32 = 1_000;
+
+/// One attempt: a job under a fence.
+pub(crate) type Grant = (JobId, LeaseNo);
+
+/// What the journal says.
+#[derive(Default)]
+pub(crate) struct Record {
+    /// How every attempt ended.
+    pub(crate) ended: HashMap<Grant, How>,
+    /// Reports that were refused, with who sent them, each time.
+    pub(crate) refused: Vec<(Grant, Option<WorkerId>)>,
+}
+
+impl Record {
+    /// Seals what is open, proves the journal and the invariants, and reads it.
+    pub(crate) async fn prove(store: &dyn Store) -> Self {
+        assert_eq!(store.find_violations(10).await.unwrap(), [], "the invariants hold");
+        while store.seal_journal().await.unwrap().is_some() {}
+        let report = audit::verify(store, None, |_| ()).await.unwrap();
+        assert_eq!((report.findings, report.tail), (Vec::new(), 0), "the journal is whole");
+        Self::read(store).await
+    }
+
+    /// What the journal says now, sealed or not.
+    pub(crate) async fn read(store: &dyn Store) -> Self {
+        let mut record = Self::default();
+        let mut after = 0;
+        loop {
+            let seals = store.list_seals(after, 100).await.unwrap();
+            let Some(last) = seals.last() else { break };
+            after = last.no;
+            for seal in seals {
+                record.read_pages(store, Some(seal.no)).await;
+            }
+        }
+        record.read_pages(store, None).await;
+        record
+    }
+
+    /// How many attempts ended how.
+    pub(crate) fn tally(&self) -> BTreeMap<&'static str, usize> {
+        let mut tally = BTreeMap::new();
+        self.ended.values().for_each(|how| *tally.entry(how.as_str()).or_default() += 1);
+        tally
+    }
+
+    /// Attempts that ended so.
+    pub(crate) fn count(&self, how: How) -> usize {
+        self.ended.values().filter(|ended| **ended == how).count()
+    }
+
+    /// Jobs that succeeded; each once, or the record is broken.
+    pub(crate) fn succeeded(&self) -> HashMap<JobId, LeaseNo> {
+        let done: Vec<&Grant> = self.ended.iter().filter(|(_, how)| **how == How::Succeeded).map(|(g, _)| g).collect();
+        let by_job: HashMap<JobId, LeaseNo> = done.iter().map(|(job, lease)| (*job, *lease)).collect();
+        assert_eq!(by_job.len(), done.len(), "no job succeeds twice");
+        by_job
+    }
+
+    async fn read_pages(&mut self, store: &dyn Store, seal: Option<i64>) {
+        let mut page = JournalPage { seal, after: 0, limit: PAGE };
+        loop {
+            let rows = store.read_journal(page).await.unwrap();
+            let Some(last) = rows.last() else { return };
+            page.after = last.id;
+            rows.iter().for_each(|row| self.row(row));
+        }
+    }
+
+    fn row(&mut self, row: &JournalRow) {
+        let Some(lease) = row.lease else { return };
+        for job in &row.jobs {
+            match row.event {
+                JournalEvent::Ended(how) => {
+                    let before = self.ended.insert((*job, lease), how);
+                    assert_eq!(before, None, "attempt {job} {lease} ends once");
+                }
+                JournalEvent::Refused => self.refused.push(((*job, lease), row.worker)),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! SIGTERM under load: the process is gone in time, what it held is given back at once, and nobody is charged.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use tenure_core::{How, JobId, State};
+use tenure_e2e::ledger::wall_clock;
+use tenure_e2e::{Act, Entry};
+use tenure_store::record::JobFilter;
+
+use crate::process::Process;
+use crate::record::{Grant, Record};
+use crate::stage::Stage;
+use crate::watch::watch;
+
+const GRACE: Duration = Duration::from_millis(1_500);
+/// The requirement itself: gone so long after the grace period at the latest.
+const AFTER_GRACE: Duration = Duration::from_secs(1);
+const WORKERS: usize = 4;
+/// Each worker is told to stop so often, itself or the one in its place.
+const TURNS: usize = 2;
+/// What is not given back shows soon.
+const LEASE: Duration = Duration::from_secs(5);
+/// Longer than the grace period, so that a job is cut off; shorter than the time between two turns of a worker.
+const LONG_MS: u64 = 3_000;
+/// What comes with every turn.
+const LOAD: [(&str, usize); 4] = [("short", 150), ("blocking", 3), ("long", 4), ("held", 4)];
+/// What outlasts the grace period, if it has begun a moment ago.
+const CUT_OFF: [&str; 3] = ["blocking", "long", "held"];
+const NEW_US: i64 = 500_000;
+const FLAGS: [&str; 6] = ["--queue", "default=8", "--threads", "4", "--grace-ms", "1500"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rolling_sigterm() {
+    let mut stage = Stage::postgres().await;
+    stage.set_lease("default", LEASE).await;
+    let mut jobs: HashMap<JobId, &'static str> = HashMap::new();
+    let mut workers: Vec<Process> = (0..WORKERS).map(|n| stage.worker(&format!("w{n}"), &FLAGS)).collect();
+    let mut exits = Vec::new();
+    for turn in 0..TURNS * WORKERS {
+        if let Some(before) = turn.checked_sub(2) {
+            stage.gates.open(&gate(before)).unwrap();
+        }
+        add_load(&stage, &mut jobs, turn, &LOAD).await;
+        let (worker, mut looks) = (&mut workers[turn % WORKERS], 0);
+        let wanted = CUT_OFF[turn % CUT_OFF.len()];
+        watch(&format!("the worker has just begun something {wanted}"), async || {
+            // The others may have taken all of it, or all slots here hold on: then there is more, and those end.
+            looks += 1;
+            if looks % 50 == 0 {
+                (0..turn).for_each(|before| stage.gates.open(&gate(before)).unwrap());
+                add_load(&stage, &mut jobs, turn, &[(wanted, 2)]).await;
+            }
+            let new = |entry: &&Entry| wall_clock() - entry.at < NEW_US && jobs[&entry.job] == wanted;
+            open(&mut stage, &worker.name).iter().find(new).map(drop)
+        })
+        .await;
+        exits.push(terminate(worker).await);
+        *worker = stage.worker(&format!("w{}", turn + WORKERS), &FLAGS);
+    }
+    (0..TURNS * WORKERS).for_each(|turn| stage.gates.open(&gate(turn)).unwrap());
+    watch("everything is done", async || {
+        let queues = stage.store.list_queues().await.unwrap();
+        queues.iter().all(|queue| queue.due + queue.scheduled + queue.running == 0).then_some(())
+    })
+    .await;
+    for worker in &mut workers {
+        terminate(worker).await;
+    }
+    let record = Record::prove(&*stage.store).await;
+    let mut given_back: BTreeMap<&str, usize> = BTreeMap::new();
+    let released = record.ended.iter().filter(|(_, how)| matches!(how, How::Released | How::Snoozed));
+    released.for_each(|((job, _), _)| *given_back.entry(jobs[job]).or_default() += 1);
+    println!(
+        "{} jobs, {} SIGTERMs, gone after {exits:.1?} of at most {:?}; given back {given_back:?}; attempts {:?}; {} refused",
+        jobs.len(),
+        exits.len(),
+        GRACE + AFTER_GRACE,
+        record.tally(),
+        record.refused.len()
+    );
+    assert_eq!(record.succeeded().len(), jobs.len(), "every job succeeds");
+    assert_eq!(record.count(How::Lost), 0, "nothing is left to run out");
+    assert_eq!(attempts_charged(&stage).await, BTreeMap::from([(1, jobs.len())]), "and nobody is charged");
+    for what in CUT_OFF {
+        assert!(given_back.contains_key(what), "some {what} jobs were given back, or the run is void");
+    }
+}
+
+/// Handlers that block every thread of the runtime cannot keep the process, nor what it holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_of_a_blocked_runtime() {
+    let mut stage = Stage::postgres().await;
+    let flags = ["--queue", "default=3", "--threads", "2", "--grace-ms", "1500"];
+    let mut worker = stage.worker("blocked", &flags);
+    stage.enqueue(vec![Act::Block { ms: 8_000 }, Act::Block { ms: 8_000 }]).await;
+    watch("both threads are blocked", async || (stage.count("start") == 2).then_some(())).await;
+    let took = terminate(&mut worker).await;
+    let record = Record::prove(&*stage.store).await;
+    println!("gone after {took:.1?} of at most {:?}; attempts {:?}", GRACE + AFTER_GRACE, record.tally());
+    assert_eq!(record.count(How::Released), 2, "both jobs are given back before the process is gone");
+}
+
+/// SIGTERM; the process must be gone in time, and say that all is well.
+pub(crate) async fn terminate(worker: &mut Process) -> Duration {
+    worker.terminate();
+    let (status, took) = worker.wait().await;
+    assert_eq!(status.code(), Some(0), "{}: {status}\n{}", worker.name, worker.log());
+    assert!(took <= GRACE + AFTER_GRACE, "{} was gone after {took:.2?}\n{}", worker.name, worker.log());
+    took
+}
+
+/// What those of a turn hold for. It is opened some turns later: they would fill the slots of everybody.
+fn gate(turn: usize) -> String {
+    format!("turn-{turn}")
+}
+
+async fn add_load(stage: &Stage, jobs: &mut HashMap<JobId, &'static str>, turn: usize, load: &[(&'static str, usize)]) {
+    for (what, count) in load {
+        let act = match *what {
+            "held" => Act::Hold { gate: gate(turn) },
+            "long" => Act::Wait { ms: LONG_MS },
+            "blocking" => Act::Block { ms: LONG_MS },
+            _ => Act::Wait { ms: 5 },
+        };
+        let stored = stage.client.enqueue_many((0..*count).map(|_| act.clone())).await.unwrap();
+        jobs.extend(stored.iter().map(|stored| (stored.job(), *what)));
+    }
+}
+
+/// Handlers of this process that have started and not ended.
+fn open(stage: &mut Stage, worker: &str) -> Vec<Entry> {
+    let mine: Vec<&Entry> = stage.entries().iter().filter(|entry| entry.worker == worker).collect();
+    let over: HashSet<Grant> = mine.iter().filter(|e| e.what != "start").map(|e| (e.job, e.fence)).collect();
+    mine.into_iter().filter(|entry| !over.contains(&(entry.job, entry.fence))).cloned().collect()
+}
+
+/// How many jobs have been charged so many attempts.
+async fn attempts_charged(stage: &Stage) -> BTreeMap<u16, usize> {
+    let mut charged = BTreeMap::new();
+    let mut filter = JobFilter { limit: 1_000, ..JobFilter::default() };
+    loop {
+        let page = stage.store.list_jobs(&filter).await.unwrap();
+        let Some(last) = page.last() else { return charged };
+        filter.before = Some(last.id);
+        for job in &page {
+            assert_eq!(job.state, State::Succeeded, "{}", job.id);
+            *charged.entry(job.attempt).or_default() += 1;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! SIGTERM while the database does not answer: the process is gone in time all the same, and at once when told twice.
+
+use std::time::Duration;
+
+use tenure_e2e::{Act, Place};
+
+use crate::process::Process;
+use crate::proxy::Proxy;
+use crate::sigterm::terminate;
+use crate::stage::Stage;
+use crate::watch::watch;
+
+/// "At once", on a busy machine.
+const AT_ONCE: Duration = Duration::from_millis(500);
+/// The exit code of a process that was told twice.
+const TOLD_TWICE: Option<i32> = Some(130);
+
+/// A worker whose database stops to answer right before it starts.
+async fn starting(stage: &Stage, name: &str) -> (Proxy, Process) {
+    let (proxy, through) = Proxy::start(&stage.place.text()).await;
+    let gate = format!("start-{name}");
+    let flags = ["--grace-ms", "1500", "--start-gate", &gate];
+    let mut worker = stage.worker_at(&Place::Postgres(through), name, &flags);
+    worker.wait_for_line("waiting").await;
+    proxy.freeze_all();
+    stage.gates.open(&gate).unwrap();
+    watch("it asks the database that does not answer", async || (proxy.held_back() > 0).then_some(())).await;
+    (proxy, worker)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_during_a_start_without_database() {
+    let stage = Stage::postgres().await;
+    let (_proxy, mut worker) = starting(&stage, "once").await;
+    println!("told once, gone after {:.2?}", terminate(&mut worker).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_sigterm_ends_the_process_at_once() {
+    let mut stage = Stage::postgres().await;
+    let (_proxy, starting) = starting(&stage, "starting").await;
+    let opening = stage.worker_at(&Place::Postgres(deaf_url().await), "opening", &[]);
+    let running = stage.worker("running", &["--grace-ms", "60000"]);
+    stage.enqueue(vec![Act::Hold { gate: "never".into() }]).await;
+    watch("it holds a job", async || (stage.count("start") == 1).then_some(())).await;
+    for mut worker in [starting, opening, running] {
+        worker.wait_for_line("listening").await;
+        worker.terminate();
+        watch("it was told once", async || {
+            // Without a job it may be gone before it is told again.
+            (worker.ended().is_some() || worker.log().contains("once more ends the process")).then_some(())
+        })
+        .await;
+        let once = worker.ended();
+        if once.is_none() {
+            worker.terminate();
+        }
+        let (status, took) = worker.wait().await;
+        println!("{}: {status} {took:.2?} after the second signal", worker.name);
+        match once {
+            Some(_) => assert!(status.success() && worker.name != "running", "{status}"),
+            // It may have been on its way out already.
+            None => assert!([TOLD_TWICE, Some(0)].contains(&status.code()) && took < AT_ONCE, "{status} {took:?}"),
+        }
+        if worker.name == "running" {
+            assert_eq!(status.code(), TOLD_TWICE, "the grace period was not over");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_while_the_database_is_frozen() {
+    let mut stage = Stage::postgres().await;
+    let (proxy, through) = Proxy::start(&stage.place.text()).await;
+    let flags = ["--grace-ms", "1500", "--queue", "default=4"];
+    let mut worker = stage.worker_at(&Place::Postgres(through), "w", &flags);
+    stage.enqueue(vec![Act::Hold { gate: "never".into() }, Act::Wait { ms: 60_000 }, Act::Block { ms: 8_000 }]).await;
+    watch("it holds its jobs", async || (stage.count("start") == 3).then_some(())).await;
+    proxy.freeze_all();
+    let held = proxy.held_back();
+    watch("the freeze is noticed", async || (proxy.held_back() > held + 1).then_some(())).await;
+    println!("told once, gone after {:.2?}", terminate(&mut worker).await);
+}
+
+/// A server that accepts and says nothing.
+async fn deaf_url() -> String {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("postgres://postgres@{}/nowhere", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok((client, _)) = listener.accept().await {
+            kept.push(client);
+        }
+    });
+    url
+}

@@ -1,0 +1,86 @@
+//! [`Attempt`]: the right to complete the job at hand inside the handler's own transaction.
+
+use serde::Serialize;
+use tenure_core::{JobId, Json, LeaseNo};
+use tenure_store::user_tx::CompleteJob;
+use tenure_store::{StoreError, UserTx};
+
+use crate::answer::Completed;
+use crate::ctx::{Ctx, Stop};
+use crate::extract::FromContext;
+use crate::fail::Fail;
+use crate::job::to_json;
+
+/// The attempt a handler is, as far as its transaction needs it.
+///
+/// ```ignore
+/// async fn charge(job: Charge, State(app): State<App>, attempt: Attempt) -> Result<Completed, Fail> {
+///     let mut client = app.pool.get().await?;
+///     let tx = client.transaction().await?;
+///     tx.execute("insert into receipt …", &[]).await?;
+///     let done = attempt.complete_in(&tx).await?; // a stale lease: an error, and the receipt is rolled back
+///     tx.commit().await?;                         // the receipt and the completion, or neither
+///     Ok(done)
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Attempt(Ctx);
+
+impl Attempt {
+    /// The job's id.
+    pub fn job_id(&self) -> JobId {
+        self.0.job_id()
+    }
+
+    /// The lease number: larger in every later attempt of this job.
+    pub fn fence(&self) -> LeaseNo {
+        self.0.fence()
+    }
+
+    /// 1 is the first attempt.
+    pub fn number(&self) -> u16 {
+        self.0.attempt()
+    }
+
+    /// Completes the job in the handler's own transaction: its rows and the completion commit together or not at all.
+    ///
+    /// Refused when the lease no longer holds the job: end the handler with that error, and the transaction is rolled
+    /// back. On Postgres this is a future; inside `SqliteStore::transaction` it is the answer itself. Do the slow work
+    /// before: the transaction should be short.
+    pub fn complete_in<S, T: UserTx<S>>(&self, tx: T) -> T::Reply<Result<Completed, Fail>> {
+        self.complete(tx, Ok(None))
+    }
+
+    /// The same with a result to keep.
+    pub fn complete_with<S, T: UserTx<S>>(&self, tx: T, result: &impl Serialize) -> T::Reply<Result<Completed, Fail>> {
+        self.complete(tx, to_json("result", result).map(Some).map_err(Fail::permanent))
+    }
+
+    fn complete<S, T: UserTx<S>>(
+        &self,
+        tx: T,
+        result: Result<Option<Json>, Fail>,
+    ) -> T::Reply<Result<Completed, Fail>> {
+        let ctx = self.0.clone();
+        let (result, refused) = match result {
+            Ok(result) => (result, None),
+            Err(fail) => (None, Some(fail)),
+        };
+        let request = CompleteJob { worker: ctx.0.worker, lease: ctx.fence(), job: ctx.job_id(), result };
+        tx.complete_job(request, move |answer| match (answer, refused) {
+            (Err(StoreError::LeaseLost(_)), _) => {
+                ctx.tell(Stop::LeaseLost);
+                Err(Fail::lease_lost())
+            }
+            (Err(error), _) => Err(error.into()),
+            (Ok(()), Some(fail)) => Err(fail),
+            (Ok(()), None) => Ok(Completed(())),
+        })
+    }
+}
+
+impl<S> FromContext<S> for Attempt {
+    fn from_context(ctx: &Ctx, _: &S) -> Result<Self, Fail> {
+        Ok(Self(ctx.clone()))
+    }
+}

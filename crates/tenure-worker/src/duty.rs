@@ -1,0 +1,65 @@
+//! Duties: what every worker does besides running jobs, one file each. Nobody is the leader; each duty may be done by
+//! several workers at once.
+
+mod pruner;
+mod reclaimer;
+mod sealer;
+mod sweeper;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_store::StoreError;
+
+pub(crate) use reclaimer::Reclaimer;
+pub(crate) use sweeper::Sweeper;
+
+use crate::random;
+use crate::shared::Shared;
+
+/// The duties that run in the background; they end when dropped.
+pub(crate) struct Duties(tokio::task::JoinSet<()>);
+
+impl Duties {
+    pub(crate) fn start(shared: &Arc<Shared>, reclaimer: Arc<Reclaimer>) -> Self {
+        let mut duties = tokio::task::JoinSet::new();
+        let every = shared.options.reclaim_every;
+        duties.spawn(repeat(Arc::clone(shared), "reclaiming", every, move || {
+            let reclaimer = Arc::clone(&reclaimer);
+            async move { reclaimer.run_if_due().await }
+        }));
+        let sealed = Arc::clone(shared);
+        duties.spawn(repeat(Arc::clone(shared), "sealing", sealer::EVERY, move || sealer::run(Arc::clone(&sealed))));
+        if let Some(retention) = shared.options.retention {
+            let pruned = Arc::clone(shared);
+            duties.spawn(repeat(Arc::clone(shared), "pruning", pruner::EVERY, move || {
+                pruner::run(Arc::clone(&pruned), retention)
+            }));
+        }
+        Self(duties)
+    }
+
+    pub(crate) fn stop(mut self) {
+        self.0.abort_all();
+    }
+}
+
+/// Does a duty again and again, give or take a tenth, and never stops by itself.
+async fn repeat<F>(shared: Arc<Shared>, what: &'static str, every: Duration, mut duty: impl FnMut() -> F)
+where
+    F: Future<Output = Result<(), StoreError>>,
+{
+    loop {
+        tokio::time::sleep(random::jitter(every)).await;
+        // Before the store has answered once there is nothing to do, and after that the loop says what is wrong.
+        if shared.worker.get().is_none() {
+            continue;
+        }
+        match duty().await {
+            Ok(()) => {}
+            Err(error) if error.is_passing() => shared.trouble.failed(what, &error),
+            Err(error) => tracing::error!(error = %error, "{what} failed"),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A worker without a process: every due job, one after the other, on the caller's own task. For tests and scripts.
+
+use std::sync::Arc;
+
+use tenure_core::WorkerId;
+use tenure_store::StoreError;
+use tenure_store::lease::{ClaimJobs, LEASE_JOBS_MAX};
+use tokio::time::Instant;
+
+use crate::ctx::{Ctx, Place};
+use crate::held::{self, Taken};
+use crate::reporter::Reporter;
+use crate::shared::{Shared, Summary};
+use crate::slot;
+
+/// Jobs that enqueue themselves without end are a mistake in the test, not a reason to hang.
+const RUNS_MAX: u64 = 100_000;
+
+pub(crate) async fn run_until_idle(shared: &Arc<Shared>) -> Result<Summary, StoreError> {
+    let worker = register(shared).await?;
+    let reporter = Reporter::start(Arc::clone(shared));
+    let before = shared.gauge.summary();
+    loop {
+        let mut found = false;
+        for (queue, _) in &shared.about.queues {
+            let sent = Instant::now();
+            let request = ClaimJobs::new(worker, queue.clone(), LEASE_JOBS_MAX);
+            let Some(claimed) = shared.store.claim_jobs(request).await? else { continue };
+            found = true;
+            let deadline = held::deadline(sent, claimed.ttl);
+            let contexts: Vec<Ctx> = claimed
+                .jobs
+                .into_iter()
+                .map(|job| {
+                    let client = shared.client.clone().for_tenant(job.tenant.clone());
+                    let place = Place { queue: queue.clone(), worker, lease: claimed.lease, deadline };
+                    Ctx::new(job, place, client, Arc::clone(&shared.stopping))
+                })
+                .collect();
+            let taken = Taken { lease: claimed.lease, ttl: claimed.ttl, renew_every: claimed.ttl, sent };
+            shared.held.take(&taken, &contexts);
+            shared.gauge.claim(contexts.len());
+            for ctx in contexts {
+                slot::run(shared, &reporter, &ctx).await;
+            }
+        }
+        let now = shared.gauge.summary();
+        if !found {
+            shared.store.drop_leases(worker, shared.held.take_emptied()).await?;
+            return Ok(now.since(&before));
+        }
+        if now.claimed - before.claimed > RUNS_MAX {
+            return Err(StoreError::Conflict(format!(
+                "more than {RUNS_MAX} jobs ran and there are still more: do they enqueue themselves?"
+            )));
+        }
+    }
+}
+
+async fn register(shared: &Shared) -> Result<WorkerId, StoreError> {
+    if let (None, Some(name)) = (shared.worker.get(), &shared.options.name) {
+        let worker = shared.store.register_worker(name).await?;
+        let _first = shared.worker.set(worker);
+    }
+    shared.worker.get().copied().ok_or_else(|| StoreError::Corrupt("a worker without a name was built".into()))
+}

@@ -1,0 +1,121 @@
+//! From a handler's answer to the ending that is reported. Core decides; here its input and output change clothes.
+
+use std::time::Duration;
+
+use tenure_core::apply::{Job, decide_failure};
+use tenure_core::backoff::Roll;
+use tenure_core::classify::RuleTable;
+use tenure_core::json::quote;
+use tenure_core::{Class, How, Json, State};
+use tenure_store::lease::{ERROR_BYTES_MAX, Ending};
+
+use crate::answer::Answer;
+use crate::ctx::{Ctx, Stop};
+use crate::fail::{Fail, Means, Said};
+
+/// What follows from an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Report this.
+    Report(Ending),
+    /// The handler completed it in a transaction, it says: look, and report the ending if it is not there.
+    Confirm(Ending),
+    /// The lease is gone: the result is dropped, the job given back.
+    Drop,
+}
+
+/// The ending of an attempt that a handler answered.
+pub(crate) fn judge(ctx: &Ctx, answer: Answer, rules: &RuleTable, roll: Roll) -> Verdict {
+    if ctx.stop() == Some(Stop::LeaseLost) && !matches!(answer, Answer::Completed) {
+        return Verdict::Drop;
+    }
+    match answer {
+        Answer::Done(result) => Verdict::Report(Ending::Succeeded { result, usage: ctx.take_usage() }),
+        Answer::Completed => {
+            let fail = Fail::transient("the handler completed the job in a transaction that was not committed");
+            Verdict::Confirm(failed(ctx, fail.said(), Class::Transient, Some("rolled_back"), roll))
+        }
+        Answer::Failed(fail) => match_failure(ctx, fail.said(), rules, roll),
+    }
+}
+
+fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, roll: Roll) -> Verdict {
+    let ending = match &said.means {
+        Means::LeaseLost => return Verdict::Drop,
+        Means::Snooze(delay) => Ending::Snoozed { delay: *delay },
+        // A handler that stops in time because the process goes down has nothing to answer for.
+        Means::Canceled if ctx.stop() == Some(Stop::Shutdown) => Ending::Released { delay: Duration::ZERO },
+        Means::Canceled => Ending::Canceled { error: None },
+        Means::Class(class) => failed(ctx, said, *class, None, roll),
+        // No table counts streaks yet: every fault is the first of its kind in a row.
+        Means::Met(met) => failed(ctx, said, rules.classify(&met.fault(), 1).class, Some(&met.word()), roll),
+        Means::Unsaid => failed(ctx, said, rules.otherwise, None, roll),
+    };
+    Verdict::Report(ending)
+}
+
+/// The ending of an attempt that ran longer than it may and did not stop by itself.
+pub(crate) fn timed_out(ctx: &Ctx, after: Duration, rules: &RuleTable, roll: Roll) -> Ending {
+    let after = tenure_core::duration::format(after);
+    let fail = Fail::timeout(format!("the handler was stopped: it ran longer than {after}"));
+    let class = rules.classify(&tenure_core::classify::Fault::Timeout, 1).class;
+    failed(ctx, fail.said(), class, Some("timeout"), roll)
+}
+
+fn failed(ctx: &Ctx, said: &Said, class: Class, code: Option<&str>, roll: Roll) -> Ending {
+    let claimed = &ctx.0.job;
+    let job = Job {
+        state: State::Running,
+        attempt: claimed.attempt,
+        losses: claimed.losses,
+        run_at: claimed.run_at,
+        lease: Some(ctx.fence()),
+        cancel_requested: false,
+        rules: claimed.rules.clone(),
+    };
+    let error = error_json(said, class, code);
+    match decide_failure(&job, class, said.retry_in, roll) {
+        (How::Retry, _, delay) => Ending::Retry { delay, error },
+        (How::Dead, ..) => Ending::Dead { error },
+        _ => Ending::Failed { error },
+    }
+}
+
+/// `{"class", "code", "message", "causes", "details"}`, cut to what is kept.
+fn error_json(said: &Said, class: Class, code: Option<&str>) -> Json {
+    let mut text = format!("{{\"class\":\"{}\"", class.as_str());
+    if let Some(code) = code {
+        text += &format!(",\"code\":{}", quote(&cut(code, 200)));
+    }
+    let left = ERROR_BYTES_MAX.saturating_sub(text.len());
+    let message = quote(&cut(&said.message, left / 4));
+    text += &format!(",\"message\":{message}");
+    if !said.causes.is_empty() {
+        let each = left / 4 / said.causes.len().min(8);
+        let causes: Vec<String> = said.causes.iter().take(8).map(|cause| quote(&cut(cause, each))).collect();
+        text += &format!(",\"causes\":[{}]", causes.join(","));
+    }
+    match &said.details {
+        Some(details) if text.len() + details.as_str().len() + 20 <= ERROR_BYTES_MAX => {
+            text += &format!(",\"details\":{details}");
+        }
+        Some(_) => text += ",\"details\":\"too large to keep\"",
+        None => {}
+    }
+    text.push('}');
+    Json::from_store(text)
+}
+
+/// At most `bytes` of a text, with a mark where it was cut. Quoting may make it longer, at most sixfold: control
+/// characters are replaced first.
+pub(crate) fn cut(text: &str, bytes: usize) -> String {
+    let mut kept = String::with_capacity(text.len().min(bytes));
+    for c in text.chars() {
+        if kept.len() + c.len_utf8() > bytes {
+            kept.push('…');
+            break;
+        }
+        kept.push(if c.is_control() && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c });
+    }
+    kept
+}

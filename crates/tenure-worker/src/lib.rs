@@ -1,0 +1,62 @@
+//! Typed jobs, handlers with extractors, and the worker process that runs them.
+//!
+//! Users take all of this from the crate `tenure`. Nothing here names a database: a store is whatever implements the
+//! port in `tenure-store`.
+//!
+//! # Layout
+//! - [`job`], [`client`], [`enqueue`]: define a job, put it into a store
+//! - [`handler`], [`extract`], [`ctx`], [`attempt`], [`answer`], [`fail`]: handle it
+//! - [`worker`], [`options`]: put a worker together
+//! - `run`: a process from start to end; `looper` and `slot` drive the two tables of core
+//! - `held`, `keeper`: what is held, and until when; `reporter`: endings on their way to the store
+//! - `duty`: what every worker does besides, one file each
+//! - `inline`: a worker without a process, for tests
+
+pub mod client;
+pub mod enqueue;
+pub mod job;
+
+pub mod answer;
+pub mod attempt;
+pub mod ctx;
+pub mod extract;
+pub mod fail;
+pub mod handler;
+mod judge;
+mod route;
+
+pub mod options;
+pub mod worker;
+
+mod inline;
+mod looper;
+mod run;
+mod slot;
+
+mod held;
+mod keeper;
+mod lane;
+mod reporter;
+
+mod duty;
+
+mod flag;
+mod idle;
+mod name;
+mod random;
+mod shared;
+pub mod signal;
+mod trouble;
+
+pub use answer::{Completed, IntoAnswer, Returned};
+pub use attempt::Attempt;
+pub use client::Client;
+pub use ctx::{Ctx, Stop};
+pub use extract::{FromContext, FromRef, State};
+pub use fail::Fail;
+pub use handler::Handler;
+pub use job::{Defaults, Job};
+pub use options::{KeeperPlace, Options};
+pub use route::HandleOptions;
+pub use shared::Summary;
+pub use worker::{Builder, Worker};

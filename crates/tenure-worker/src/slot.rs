@@ -1,0 +1,295 @@
+//! A slot: runs one claimed job and reports how it ended, as core's slot table says.
+//!
+//! Whatever a handler does ends here: an error, a panic, a hang, a word too late. The worker's loop never notices more
+//! than a slot that is free again.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tenure_core::How;
+use tenure_core::slot::{Event, State, next};
+use tenure_store::lease::Ending;
+use tokio::time::{Instant, sleep_until};
+
+use crate::answer::Answer;
+use crate::ctx::{Ctx, Stop};
+use crate::fail::Fail;
+use crate::handler::Running;
+use crate::judge::{self, Verdict};
+use crate::random;
+use crate::reporter::{Reporter, Settled};
+use crate::route::Route;
+use crate::shared::{Shared, count};
+
+/// A job whose kind nobody here knows is somebody else's: it is due for them in so long.
+const UNKNOWN_KIND_DELAY: Duration = Duration::from_secs(15);
+/// How long a handler may take to stop when the process goes down.
+const SHUTDOWN_WAIT: Duration = Duration::from_millis(200);
+
+/// How much of an error the log repeats; the store keeps more.
+const LOGGED_BYTES_MAX: usize = 1_000;
+
+/// Runs the job of `ctx` to its end.
+pub(crate) async fn run(shared: &Shared, reporter: &Reporter, ctx: &Ctx) {
+    let mut slot = Slot { shared, state: State::Free, began: Instant::now(), error: None };
+    slot.step(Event::Take, ctx);
+    let verdict = match shared.routes.get(ctx.kind()) {
+        Some(route) => {
+            let verdict = execute(shared, route, ctx).await;
+            // From here on it blocks nothing: a report that takes long must not be overruled by the keeper.
+            shared.held.limit(ctx, None);
+            let rules = route.rules.as_ref().unwrap_or(&shared.options.rules);
+            match verdict {
+                Outcome::Answered(answer) => {
+                    if let Answer::Failed(fail) = &answer {
+                        slot.error = Some(judge::cut(&fail.to_string(), LOGGED_BYTES_MAX));
+                    }
+                    judge::judge(ctx, answer, rules, random::roll())
+                }
+                Outcome::TimedOut(after) => Verdict::Report(judge::timed_out(ctx, after, rules, random::roll())),
+                Outcome::Canceled => Verdict::Report(Ending::Canceled { error: None }),
+                Outcome::Released => Verdict::Report(Ending::Released { delay: Duration::ZERO }),
+                Outcome::Fenced => Verdict::Drop,
+            }
+        }
+        None => {
+            count(&shared.gauge.unknown_kinds);
+            tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), "no handler for this kind here: given back for other workers");
+            Verdict::Report(Ending::Released { delay: UNKNOWN_KIND_DELAY })
+        }
+    };
+    let settled = slot.report(reporter, ctx, verdict).await;
+    slot.conclude(ctx, settled);
+}
+
+/// How a handler's run ended.
+enum Outcome {
+    Answered(Answer),
+    TimedOut(Duration),
+    Canceled,
+    Released,
+    Fenced,
+}
+
+/// Runs the handler beside everything that may stop it.
+async fn execute(shared: &Shared, route: &Arc<Route>, ctx: &Ctx) -> Outcome {
+    // It may have waited in memory, and what it waited under may be over.
+    match ctx.stop() {
+        Some(Stop::LeaseLost) => return Outcome::Fenced,
+        Some(Stop::Canceled) => return Outcome::Canceled,
+        Some(Stop::Shutdown) => return Outcome::Released,
+        Some(Stop::Timeout) | None if shared.stopping.is_up() => return Outcome::Released,
+        Some(Stop::Timeout) | None => {}
+    }
+    // The claim's reply may have taken as long as the lease, and the keeper may not have looked since.
+    if ctx.lease_remaining().is_zero() {
+        return Outcome::Fenced;
+    }
+    let cancel_grace = shared.options.cancel_grace;
+    let started = Instant::now();
+    if let Some(timeout) = route.timeout {
+        // A second more than the slot itself needs: only a blocked thread is left to the keeper.
+        shared.held.limit(ctx, Some(started + timeout + cancel_grace + Duration::from_secs(1)));
+    }
+    // Making the future may panic as well as running it.
+    let mut handler = match catch_unwind(AssertUnwindSafe(|| route.call(&ctx.0.job.payload, ctx))) {
+        Ok(running) => Caught(Some(running)),
+        Err(panic) => return Outcome::Answered(Answer::Failed(panicked(&*panic))),
+    };
+    let mut timeout_at = route.timeout.map(|timeout| started + timeout);
+    let mut told: Option<Stop> = None;
+    let mut drop_at: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut handler => return Outcome::Answered(answer),
+            why = ctx.stopped_beyond(told) => {
+                told = Some(why);
+                drop_at = match why {
+                    Stop::LeaseLost => return Outcome::Fenced,
+                    Stop::Shutdown => Some(Instant::now() + SHUTDOWN_WAIT),
+                    Stop::Canceled | Stop::Timeout => Some(Instant::now() + cancel_grace),
+                };
+            }
+            () = until(timeout_at), if timeout_at.is_some() => {
+                timeout_at = None;
+                ctx.tell(Stop::Timeout);
+            }
+            () = until(drop_at), if drop_at.is_some() => return match told {
+                Some(Stop::Shutdown) => Outcome::Released,
+                Some(Stop::Canceled) => Outcome::Canceled,
+                _ => Outcome::TimedOut(route.timeout.unwrap_or_default()),
+            },
+        }
+    }
+}
+
+/// A timer that is heard beside a handler that is always ready: such a one uses up what tokio lets a task do in one go,
+/// and an ordinary timer polled after it would never be looked at.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::task::unconstrained(sleep_until(at)).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// One slot, stepping through core's table.
+struct Slot<'s> {
+    shared: &'s Shared,
+    state: State,
+    began: Instant,
+    /// What went wrong, for the log.
+    error: Option<String>,
+}
+
+impl Slot<'_> {
+    /// Reports what the verdict says; answers what became of it.
+    async fn report(&mut self, reporter: &Reporter, ctx: &Ctx, verdict: Verdict) -> Settled {
+        let succeeded = matches!(&verdict, Verdict::Report(Ending::Succeeded { .. }) | Verdict::Confirm(_));
+        self.step(if succeeded { Event::Succeed } else { Event::Fail }, ctx);
+        self.shared.gauge.unended.fetch_sub(1, Ordering::AcqRel);
+        // Asked first: what was committed together with the handler's own rows stands, whatever became of the lease.
+        let ended = match verdict {
+            Verdict::Confirm(_) => self.find_ending(ctx).await,
+            _ => None,
+        };
+        if ended == Some(How::Succeeded) {
+            self.shared.held.settle(ctx.fence(), ctx.job_id(), 0);
+            return Settled::Accepted(How::Succeeded);
+        }
+        let confirm = matches!(verdict, Verdict::Confirm(_));
+        let ending = match verdict {
+            // Let go of by the keeper, at the deadline or because it blocked its thread: what was done here is dropped,
+            // and the grant given back in case nobody has taken it yet.
+            _ if !self.shared.held.holds_job(ctx.fence(), ctx.job_id()) => Ending::Released { delay: Duration::ZERO },
+            Verdict::Report(ending) | Verdict::Confirm(ending) => ending,
+            Verdict::Drop => Ending::Released { delay: Duration::ZERO },
+        };
+        match reporter.report(ctx, ending).await {
+            // The transaction may be committed in this very moment: then the report is refused, and it succeeded.
+            Settled::Refused(Some(How::Succeeded)) if confirm => Settled::Accepted(How::Succeeded),
+            settled => settled,
+        }
+    }
+
+    /// How the attempt ended in the handler's own transaction. Asked until it is answered or the lease ends.
+    async fn find_ending(&self, ctx: &Ctx) -> Option<How> {
+        loop {
+            match self.shared.store.find_endings(ctx.0.worker, ctx.fence(), vec![ctx.job_id()]).await {
+                Ok(hows) => return hows.first().copied().flatten(),
+                Err(error) if error.is_passing() => self.shared.trouble.failed("looking for an ending", &error),
+                // Asking again would never help, and the lease is renewed meanwhile. The report will tell.
+                Err(error) => {
+                    tracing::error!(job.id = %ctx.job_id(), error = %error, "looking for an ending failed");
+                    return None;
+                }
+            }
+            if !self.shared.held.holds(ctx.fence()) {
+                return None;
+            }
+            tokio::time::sleep(random::jitter(Duration::from_millis(250))).await;
+        }
+    }
+
+    /// Counts and logs what became of the report, and frees the slot.
+    fn conclude(&mut self, ctx: &Ctx, settled: Settled) {
+        let gauge = &self.shared.gauge;
+        match settled {
+            Settled::Accepted(how) => {
+                count(match how {
+                    How::Succeeded => &gauge.succeeded,
+                    How::Released => &gauge.released,
+                    _ => &gauge.failed,
+                });
+                self.log(ctx, how);
+            }
+            Settled::Refused(how) => {
+                count(&gauge.refused);
+                ctx.tell(Stop::LeaseLost);
+                let how = how.map_or("unknown", How::as_str);
+                tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), lease.no = %ctx.fence(), ended = how, "a report came too late and was refused: the lease no longer held the job");
+            }
+            Settled::GivenUp => {
+                ctx.tell(Stop::LeaseLost);
+                // Whoever carried the report may have died under it: what is left in here is renewed for ever.
+                self.shared.held.settle(ctx.fence(), ctx.job_id(), 0);
+                // The keeper has told of the lease, and the store's silence is told of as well.
+                tracing::debug!(job.id = %ctx.job_id(), lease.no = %ctx.fence(), "no answer until the lease's end: what became of the report is unknown");
+            }
+        }
+        self.step(if settled == Settled::GivenUp { Event::Break } else { Event::Settle }, ctx);
+    }
+
+    /// Failures are told, with what went wrong; the rest is for whoever looks closely.
+    fn log(&self, ctx: &Ctx, how: How) {
+        let (error, took) = (self.error.as_deref().unwrap_or_default(), self.began.elapsed());
+        let (attempt, job_duration_ms) = (ctx.attempt(), u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+        match how {
+            How::Failed | How::Dead => {
+                tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), attempt, job_duration_ms, error, "{}", how.as_str());
+            }
+            How::Retry => {
+                tracing::info!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), attempt, job_duration_ms, error, "retry");
+            }
+            how => {
+                tracing::debug!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), attempt, job_duration_ms, "{}", how.as_str());
+            }
+        }
+    }
+
+    fn step(&mut self, event: Event, ctx: &Ctx) {
+        let Some(to) = next(self.state, event) else {
+            debug_assert!(false, "a slot that is {} cannot {event:?}", self.state.as_str());
+            return;
+        };
+        let gauge = &self.shared.gauge;
+        let counter = |state: State| match state {
+            State::Processing => Some(&gauge.processing),
+            State::ReportingSuccess | State::ReportingFailure => Some(&gauge.reporting),
+            State::Free => None,
+        };
+        // Added before it is taken away: nobody may see a worker with a job in it as idle.
+        if let Some(to) = counter(to) {
+            to.fetch_add(1, Ordering::AcqRel);
+        }
+        if let Some(from) = counter(self.state) {
+            from.fetch_sub(1, Ordering::AcqRel);
+        }
+        tracing::trace!(job.id = %ctx.job_id(), lease.no = %ctx.fence(), from = self.state.as_str(), to = to.as_str(), "slot");
+        self.state = to;
+    }
+}
+
+/// A handler whose panic is an answer like any other, also when it panics while it is dropped.
+struct Caught(Option<Running>);
+
+impl Future for Caught {
+    type Output = Answer;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer> {
+        let Some(running) = &mut self.0 else { return Poll::Pending };
+        match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx))) {
+            Ok(poll) => poll,
+            Err(panic) => Poll::Ready(Answer::Failed(panicked(&*panic))),
+        }
+    }
+}
+
+impl Drop for Caught {
+    fn drop(&mut self) {
+        let running = self.0.take();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(running))) {
+            tracing::warn!(error = %panicked(&*panic), "a handler was stopped and panicked over it");
+        }
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Fail {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Fail::panicked(format!("the handler panicked: {}", text.unwrap_or("no message")))
+}

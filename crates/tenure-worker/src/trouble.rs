@@ -1,0 +1,66 @@
+//! A store that is away is one piece of news, not one per call.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How often an ongoing trouble is told again.
+const AGAIN: Duration = Duration::from_secs(10);
+/// A store that comes and goes is told of once in so long: its going, and its coming back.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Tells when the store went away, reminds now and then, and tells when it is back. Every part of a worker shares one,
+/// so that a process writes a line every few seconds however many calls fail, and two a second at most when every other
+/// one does.
+#[derive(Default)]
+pub(crate) struct Trouble(Mutex<News>);
+
+#[derive(Default)]
+struct News {
+    since: Option<Since>,
+    /// The last line about a store that is away.
+    told: Option<Instant>,
+}
+
+struct Since {
+    began: Instant,
+    /// Whether anybody was told of it; if not, nobody is told of its end.
+    is_told: bool,
+    failures: u64,
+}
+
+impl Trouble {
+    /// A call failed.
+    pub(crate) fn failed(&self, what: &str, error: &dyn std::error::Error) {
+        let now = Instant::now();
+        let mut news = self.lock();
+        let News { since, told } = &mut *news;
+        let since = since.get_or_insert(Since { began: now, is_told: false, failures: 0 });
+        since.failures += 1;
+        if told.is_some_and(|told| now - told < if since.is_told { AGAIN } else { QUIET }) {
+            return;
+        }
+        *told = Some(now);
+        if since.is_told {
+            let for_s = (now - since.began).as_secs();
+            tracing::warn!(error = %error, failures = since.failures, "the store is still not available after {for_s} s: {what} failed");
+        } else {
+            since.is_told = true;
+            tracing::warn!(error = %error, "the store is not available: {what} failed; trying again");
+        }
+    }
+
+    /// A call was answered.
+    pub(crate) fn over(&self) {
+        // Looked at on every answer: no line, no work, where there was no trouble.
+        if let Some(since) = self.lock().since.take().filter(|since| since.is_told) {
+            let for_s = since.began.elapsed().as_secs();
+            tracing::info!(failures = since.failures, "the store answers again after {for_s} s");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, News> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,284 @@
+//! A store that fails at will: replies lost after the deed, calls lost before it, endings that cannot be stored.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::journal::JournalRow;
+use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::seal::Seal;
+use tenure_core::{How, Invalid, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
+use tenure_sqlite::SqliteStore;
+use tenure_store::enqueue::Enqueued;
+use tenure_store::journal::JournalPage;
+use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
+use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
+use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::{AdminStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore};
+
+/// What goes wrong with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Fault {
+    /// It happens, and nobody hears of it.
+    ReplyLost,
+    /// It does not happen.
+    LostBefore,
+    /// It is refused, because a result in it is [`POISON`].
+    Refused,
+    /// It does not happen, and is never answered.
+    Hang,
+    /// It does not happen, and never will.
+    Corrupt,
+    /// The store has a bug.
+    Panic,
+}
+
+/// A result that this store does not take.
+pub(crate) const POISON: &str = "poison";
+
+/// A result whose attempt somebody's open transaction has, it says.
+pub(crate) const BUSY: &str = "busy";
+
+/// The verbs that can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Verb {
+    Claim,
+    Renew,
+    End,
+    /// A report of nothing but successes.
+    Succeed,
+    FindEndings,
+    ReleaseUnknown,
+    Wait,
+}
+
+/// A store in front of another. Clones share their faults.
+#[derive(Clone)]
+pub(crate) struct Flaky {
+    inner: SqliteStore,
+    plan: Arc<Mutex<Plan>>,
+}
+
+#[derive(Default)]
+struct Plan {
+    /// How often each verb is still to fail, and how.
+    faults: HashMap<Verb, (Fault, u32)>,
+    hits: HashMap<(Verb, Fault), u32>,
+    /// How many jobs each report carried.
+    reports: Vec<usize>,
+    /// How many jobs each claim asked for.
+    claims: Vec<u32>,
+}
+
+impl Flaky {
+    pub(crate) fn new(inner: SqliteStore) -> Self {
+        Self { inner, plan: Arc::default() }
+    }
+
+    pub(crate) fn fail(&self, verb: Verb, fault: Fault, times: u32) {
+        self.plan.lock().unwrap().faults.insert(verb, (fault, times));
+    }
+
+    /// How often a fault really hit.
+    pub(crate) fn hits(&self, verb: Verb, fault: Fault) -> u32 {
+        self.plan.lock().unwrap().hits.get(&(verb, fault)).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn reports(&self) -> Vec<usize> {
+        self.plan.lock().unwrap().reports.clone()
+    }
+
+    pub(crate) fn claims(&self) -> Vec<u32> {
+        self.plan.lock().unwrap().claims.clone()
+    }
+
+    fn next(&self, verb: Verb) -> Option<Fault> {
+        let mut plan = self.plan.lock().unwrap();
+        let (fault, left) = plan.faults.get_mut(&verb)?;
+        if *left == 0 {
+            return None;
+        }
+        *left -= 1;
+        let fault = *fault;
+        *plan.hits.entry((verb, fault)).or_default() += 1;
+        Some(fault)
+    }
+
+    async fn through<T>(&self, verb: Verb, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        match self.next(verb) {
+            None => call.await,
+            Some(Fault::LostBefore) => Err(StoreError::Unavailable("lost before".into(), None)),
+            Some(Fault::Hang) => std::future::pending().await,
+            Some(Fault::Panic) => panic!("a bug in the store"),
+            Some(Fault::Corrupt) => Err(StoreError::Corrupt("it makes no sense".into())),
+            Some(Fault::ReplyLost | Fault::Refused) => {
+                call.await?;
+                Err(StoreError::Unavailable("the reply was lost".into(), None))
+            }
+        }
+    }
+}
+
+impl IntoStore for Flaky {
+    fn into_store(self) -> Arc<dyn Store> {
+        Arc::new(self)
+    }
+}
+
+#[async_trait]
+impl LeaseStore for Flaky {
+    async fn claim_jobs(&self, request: ClaimJobs) -> Result<Option<Claimed>, StoreError> {
+        self.plan.lock().unwrap().claims.push(request.limit);
+        self.through(Verb::Claim, self.inner.claim_jobs(request)).await
+    }
+
+    async fn renew_leases(&self, request: RenewLeases) -> Result<Renewed, StoreError> {
+        self.through(Verb::Renew, self.inner.renew_leases(request)).await
+    }
+
+    async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError> {
+        self.plan.lock().unwrap().reports.push(request.jobs.len());
+        let poison = |end: &EndJob| matches!(&end.ending, Ending::Succeeded { result: Some(it), .. } if it.as_str().contains(POISON));
+        if request.jobs.iter().any(poison) {
+            *self.plan.lock().unwrap().hits.entry((Verb::End, Fault::Refused)).or_default() += 1;
+            return Err(Invalid::new("result", POISON, "it cannot be stored").into());
+        }
+        let busy = |end: &EndJob| matches!(&end.ending, Ending::Succeeded { result: Some(it), .. } if it.as_str().contains(BUSY));
+        if request.jobs.iter().any(busy) {
+            return Ok(vec![Ended::Busy; request.jobs.len()]);
+        }
+        let succeed = request.jobs.iter().all(|end| end.ending.how() == How::Succeeded);
+        let call = self.through(Verb::End, self.inner.end_jobs(request));
+        if succeed { self.through(Verb::Succeed, call).await } else { call.await }
+    }
+
+    async fn find_endings(&self, w: WorkerId, l: LeaseNo, jobs: Vec<JobId>) -> Result<Vec<Option<How>>, StoreError> {
+        self.through(Verb::FindEndings, self.inner.find_endings(w, l, jobs)).await
+    }
+
+    async fn find_cancel_requests(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>, StoreError> {
+        self.inner.find_cancel_requests(jobs).await
+    }
+
+    async fn drop_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>) -> Result<Vec<LeaseNo>, StoreError> {
+        self.inner.drop_leases(worker, leases).await
+    }
+
+    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
+        self.through(Verb::ReleaseUnknown, self.inner.release_unknown(worker, known)).await
+    }
+
+    async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError> {
+        self.inner.reclaim_jobs(by, leases_max).await
+    }
+}
+
+#[async_trait]
+impl JobStore for Flaky {
+    async fn enqueue_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
+        self.inner.enqueue_jobs(jobs).await
+    }
+
+    async fn show_job(&self, sight: &Sight, job: JobId) -> Result<JobRecord, StoreError> {
+        self.inner.show_job(sight, job).await
+    }
+
+    async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError> {
+        self.inner.list_jobs(filter).await
+    }
+
+    async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {
+        self.inner.cancel_job(request).await
+    }
+
+    async fn requeue_job(&self, request: RequeueJob) -> Result<(), StoreError> {
+        self.inner.requeue_job(request).await
+    }
+
+    async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
+        self.inner.open_job(request).await
+    }
+}
+
+#[async_trait]
+impl JournalStore for Flaky {
+    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
+        self.inner.seal_journal().await
+    }
+
+    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError> {
+        self.inner.list_seals(after, limit).await
+    }
+
+    async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
+        self.inner.read_journal(page).await
+    }
+}
+
+#[async_trait]
+impl AdminStore for Flaky {
+    async fn migrate(&self) -> Result<Vec<Migration>, StoreError> {
+        self.inner.migrate().await
+    }
+
+    async fn list_migrations(&self) -> Result<Vec<Migration>, StoreError> {
+        self.inner.list_migrations().await
+    }
+
+    async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
+        self.inner.register_worker(name).await
+    }
+
+    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
+        self.inner.beat_worker(beat).await
+    }
+
+    async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
+        self.inner.list_workers(limit).await
+    }
+
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        self.inner.now().await
+    }
+
+    async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(self.clone()))
+    }
+
+    async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {
+        self.inner.count_endings(within).await
+    }
+
+    async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
+        self.inner.list_queues().await
+    }
+
+    async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError> {
+        self.inner.set_queue(request).await
+    }
+
+    async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError> {
+        self.inner.pause_queue(request).await
+    }
+
+    async fn prune_jobs(&self, request: PruneJobs) -> Result<u64, StoreError> {
+        self.inner.prune_jobs(request).await
+    }
+
+    async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError> {
+        self.inner.find_violations(limit).await
+    }
+}
+
+#[async_trait]
+impl WakeStore for Flaky {
+    async fn push_idle(&self, queue: &QueueName) -> Result<(), StoreError> {
+        self.inner.push_idle(queue).await
+    }
+
+    async fn wait_for_work(&self, queues: &[QueueName]) -> Result<(), StoreError> {
+        self.through(Verb::Wait, self.inner.wait_for_work(queues)).await
+    }
+}

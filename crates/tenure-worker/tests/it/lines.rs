@@ -1,0 +1,128 @@
+//! What a worker writes into the log: few lines, and nothing of a payload.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tenure_core::State as JobState;
+use tenure_worker::{Job, KeeperPlace, Worker};
+use tracing::field::{Field, Visit};
+use tracing::{Level, span};
+
+use crate::bench::{Bench, Task};
+use crate::flaky::{Fault, Verb};
+use crate::reports::flaky;
+
+/// Keeps every line above debug.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        write!(self.0, "{}={value:?} ", field.name()).unwrap();
+    }
+}
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, about: &tracing::Metadata<'_>) -> bool {
+        *about.level() <= Level::INFO
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+}
+
+#[tokio::test]
+async fn a_payload_that_does_not_fit_is_not_repeated_in_the_log() {
+    #[derive(Serialize, Deserialize)]
+    struct Secret {
+        n: String,
+    }
+    impl Job for Secret {
+        const KIND: &'static str = "task";
+    }
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let bench = Bench::new().await;
+    let job = bench.client.enqueue(Secret { n: "canary-4111".into() }).await.unwrap().job();
+    let worker = Worker::builder(&bench.store).handle(|_: Task| async {}).build().unwrap();
+    worker.run_until_idle().await.unwrap();
+    let record = bench.show(job).await;
+    assert_eq!(record.summary.state, JobState::Failed);
+    let error = record.attempts[0].error.as_ref().unwrap();
+    assert!(!error.as_str().contains("canary"), "{error}");
+    let lines = lines.0.lock().unwrap();
+    assert!(
+        lines.iter().any(|line| line.contains("failed")) && !lines.iter().any(|line| line.contains("canary")),
+        "{lines:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_store_that_comes_and_goes_is_two_lines_a_second() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let (bench, flaky) = flaky().await;
+    let jobs = bench.client.enqueue_many((0..40).map(|n| Task { n })).await.unwrap();
+    let worker = Worker::builder(&bench.store)
+        .keeper(KeeperPlace::Task)
+        .queue("default", 1)
+        .handle(|_: Task| async {})
+        .build()
+        .unwrap();
+    let began = tokio::time::Instant::now();
+    let stop = async {
+        for job in &jobs {
+            flaky.fail(Verb::Succeed, Fault::LostBefore, 1);
+            bench.until(job.job(), JobState::Succeeded).await;
+        }
+    };
+    worker.run_until(stop).await.unwrap();
+    let lines = lines.0.lock().unwrap();
+    let about: Vec<_> = lines.iter().filter(|line| line.contains("the store")).collect();
+    let seconds = began.elapsed().as_secs() as usize + 1;
+    assert!(!about.is_empty() && about.len() <= 2 * seconds, "{} lines in {seconds} s: {about:#?}", about.len());
+}
+
+#[tokio::test]
+async fn leases_that_end_one_after_the_other_are_one_line_a_second() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let (bench, flaky) = flaky().await;
+    bench.lease_ttl(Duration::from_secs(1)).await;
+    flaky.fail(Verb::Renew, Fault::LostBefore, u32::MAX);
+    let worker = Worker::builder(&bench.store)
+        .keeper(KeeperPlace::Task)
+        .queue("default", 20)
+        .grace(Duration::ZERO)
+        .handle(|_: Task| std::future::pending::<()>())
+        .build()
+        .unwrap();
+    let stop = async {
+        // Each is claimed by itself, twenty milliseconds apart.
+        for n in 0..20 {
+            bench.enqueue(n).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(1_000)).await;
+    };
+    let summary = worker.run_until(stop).await.unwrap();
+    let lines = lines.0.lock().unwrap();
+    let about = lines.iter().filter(|line| line.contains("no renewal was accepted")).count();
+    assert!(summary.fenced >= 20 && (1..=3).contains(&about), "{about} lines, {summary:?}");
+}

@@ -1,0 +1,15 @@
+//! The worker on the embedded store, and on one that fails at will.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod bench;
+mod cancel;
+mod drain;
+mod flaky;
+mod handlers;
+mod lines;
+mod looper;
+mod outcomes;
+mod reports;
+mod slots;
+mod trace;

@@ -1,0 +1,119 @@
+//! Durable jobs on the Postgres you already run, or on one embedded file: enqueue in your transaction, run under a
+//! fenced lease, see every attempt.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use tenure::{Client, Ctx, Fail, Job, SqliteOptions, SqliteStore, State, Worker};
+//!
+//! #[derive(Serialize, Deserialize, Job)]
+//! #[job(kind = "invoice.send", queue = "mail", max_attempts = 5)]
+//! struct SendInvoice {
+//!     order: u64,
+//! }
+//!
+//! /// An `async fn`: the job, then whatever it needs of the worker's state and of the attempt it is.
+//! async fn send(job: SendInvoice, State(mailer): State<Mailer>, ctx: Ctx) -> Result<(), Fail> {
+//!     // Any error is an answer: `?` lets the worker's rules decide whether it is tried again.
+//!     Ok(mailer.send(job.order, ctx.job_id().to_string())?)
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let store = SqliteStore::in_memory(SqliteOptions::default())?; // or a file, or PgStore::connect(…)
+//!     tenure::migrate(&store).await?;
+//!
+//!     let client = Client::new(&store);
+//!     let stored = client.enqueue(SendInvoice { order: 42 }).unique("invoice:42").await?;
+//!
+//!     let worker = Worker::builder(&store).state(Mailer).queue("mail", 16).handle(send).build()?;
+//!     let summary = worker.run_until_idle().await?; // a service calls `worker.run().await?` instead
+//!
+//!     assert_eq!(summary.succeeded, 1);
+//!     assert_eq!(client.show(stored.job()).await?.summary.state, tenure::JobState::Succeeded);
+//!     Ok(())
+//! }
+//! # #[derive(Clone)]
+//! # struct Mailer;
+//! # impl Mailer {
+//! #     fn send(&self, _order: u64, _idempotency_key: String) -> std::io::Result<()> { Ok(()) }
+//! # }
+//! ```
+//!
+//! # The map
+//! - **Define**: [`#[derive(Job)]`](derive@Job) on a serde type.
+//! - **Enqueue**: [`Client::enqueue`], then what differs ([`Enqueue`]: `delay`, `priority`, `unique`, …), then `.await`, or
+//!   [`within`](Enqueue::within) your own transaction: the job exists if and only if that commits.
+//! - **Handle**: an `async fn(job, …) -> Result<(), Fail>`. It may take [`State`], [`Ctx`], [`Attempt`] or a type of yours
+//!   with [`FromContext`]; it may return a result ([`Returned`]) or the proof that it completed its job inside of its own
+//!   transaction ([`Attempt::complete_in`], [`Completed`]); a [`Fail`] says what is to become of the job.
+//! - **Run**: [`Worker::builder`], and [`Worker::run`] until SIGTERM.
+//! - **Test**: `tenure::testing`, with the feature `testing` in your dev-dependencies.
+//!
+//! # Features
+//! `postgres`, `sqlite` and `macros` are on; `sqlx` takes transactions of sqlx too; `testing` is for dev-dependencies.
+//! The drivers are here as well ([`tokio_postgres`], [`deadpool_postgres`], [`rusqlite`]), since a transaction of yours
+//! must be of the version that Tenure knows.
+//!
+//! # Promises
+//! At least once, under one live lease per job; a worker that lost its lease is refused, in your transaction too. Effects
+//! outside of your database can happen twice: send [`Ctx::job_id`] or [`Ctx::fence`] along, so that the receiver can tell.
+
+mod migrate;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use migrate::migrate;
+
+// Define and enqueue.
+#[doc(inline)]
+pub use tenure_core::unique::{Policy, Unique};
+#[doc(inline)]
+pub use tenure_core::{Backoff, JobId, KindName, Priority, QueueName, TenantName, Timestamp};
+#[cfg(feature = "macros")]
+#[doc(inline)]
+#[doc = include_str!("job.md")]
+pub use tenure_macros::Job;
+#[doc(inline)]
+pub use tenure_store::enqueue::Enqueued;
+#[doc(inline)]
+pub use tenure_worker::{Client, Defaults, Job, enqueue::Enqueue, enqueue::EnqueueMany};
+
+// Handle.
+#[doc(inline)]
+pub use tenure_core::LeaseNo;
+#[doc(inline)]
+pub use tenure_worker::{
+    Attempt, Completed, Ctx, Fail, FromContext, FromRef, Handler, IntoAnswer, Returned, State, Stop,
+};
+
+// Run, and say what errors mean.
+#[doc(inline)]
+pub use tenure_core::classify::{Class, Pattern, Rule, RuleTable};
+#[doc(inline)]
+pub use tenure_core::preset;
+#[doc(inline)]
+pub use tenure_worker::{Builder, HandleOptions, KeeperPlace, Summary, Worker};
+
+// Look.
+#[doc(inline)]
+pub use tenure_core::{How, Invalid, State as JobState};
+#[doc(inline)]
+pub use tenure_store::StoreError;
+#[doc(inline)]
+pub use tenure_store::record::{AttemptRecord, JobFilter, JobRecord, JobSummary, Sight};
+
+// The stores with their drivers, and the port for everything else.
+#[cfg(feature = "postgres")]
+#[doc(inline)]
+pub use tenure_postgres::{Mode, PgOptions, PgStore};
+#[cfg(feature = "sqlite")]
+#[doc(inline)]
+pub use tenure_sqlite::{SqliteOptions, SqliteStore, Transaction as SqliteTransaction};
+#[doc(inline)]
+pub use tenure_store::{AdminStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, UserTx};
+
+#[cfg(feature = "postgres")]
+pub use tenure_postgres::{deadpool_postgres, tokio_postgres};
+#[cfg(feature = "sqlite")]
+pub use tenure_sqlite::rusqlite;
+pub use {tenure_core as core, tenure_store as store};
