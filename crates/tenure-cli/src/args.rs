@@ -5,17 +5,21 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use tenure_core::name::TenantName;
+use tenure_core::name::{KindName, QueueName, TenantName};
 use tenure_core::{Invalid, JobId};
+use tenure_store::operate::BATCH_MAX;
 
-use crate::command::{audit, demo, enqueue, jobs, migrate, queues, settings};
+use crate::command::{audit, completions, config, dead, demo, enqueue, jobs, migrate, queues, stats, worker, workers};
 use crate::failure::{Failure, exit};
+use crate::settings::WorkerFlags;
 
 const AFTER_HELP: &str = "\
 Examples:
-  tenure demo                                          a tour, nothing is kept
+  tenure demo                                          watch jobs survive a kill -9; nothing is kept
   tenure enqueue invoice.send '{\"order\": 42}'          store a job
   tenure jobs list --recent 20                         see the newest jobs
+  tenure jobs watch                                    see them move
+  tenure dead list                                     what died, and of what
   tenure --database postgres://localhost/app migrate   set a Postgres database up
 
 Where jobs are kept:
@@ -23,13 +27,14 @@ Where jobs are kept:
   flag         --database URL, or --data-dir DIR for DIR/tenure.db
   environment  TENURE_DATABASE_URL, then DATABASE_URL, then TENURE_DATA_DIR
   tenure.toml  database, then data_dir; in this directory, or --config PATH, or TENURE_CONFIG
-  default      an SQLite file in your user's data directory; `tenure settings` shows it
+  default      an SQLite file in your user's data directory; `tenure config show` shows it
 
 Exit codes:
-  0  done
-  1  refused, not found, or findings
-  2  bad usage, input or settings
-  3  the store is not available or not set up";
+  0    done
+  1    refused, not found, or findings
+  2    bad usage, input or settings
+  3    the store is not available or not set up
+  130  told to stop twice (tenure worker)";
 
 /// Durable jobs on Postgres or on one embedded file.
 #[derive(Debug, Parser)]
@@ -62,12 +67,30 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(demo::DemoArgs),
+    Worker(Box<worker::WorkerArgs>),
     Enqueue(Box<enqueue::EnqueueArgs>),
     Jobs(jobs::JobsArgs),
+    Dead(dead::DeadArgs),
     Queues(queues::QueuesArgs),
+    Workers(workers::WorkersArgs),
+    Stats(stats::StatsArgs),
     Audit(audit::AuditArgs),
     Migrate(migrate::MigrateArgs),
-    Settings(settings::SettingsArgs),
+    // Its name before there was more to say about settings.
+    #[command(alias = "settings")]
+    Config(config::ConfigArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+impl Command {
+    /// What the command line says of workers, where a command has such flags.
+    pub(crate) fn worker_flags(&self) -> WorkerFlags {
+        match self {
+            Self::Config(args) => args.worker_flags(),
+            Self::Worker(args) => args.settings.clone(),
+            _ => WorkerFlags::default(),
+        }
+    }
 }
 
 /// Whose jobs a command touches.
@@ -117,6 +140,20 @@ pub(crate) fn tenant(text: &str) -> Result<TenantName, String> {
 }
 
 pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
+    text.parse().map_err(limit)
+}
+
+/// How many of a list: what one page of a store holds.
+pub(crate) fn page_size(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|count| (1..=BATCH_MAX).contains(count));
+    count.ok_or_else(|| format!("it is 1 to {BATCH_MAX}"))
+}
+
+pub(crate) fn queue(text: &str) -> Result<QueueName, String> {
+    text.parse().map_err(limit)
+}
+
+pub(crate) fn kind(text: &str) -> Result<KindName, String> {
     text.parse().map_err(limit)
 }
 

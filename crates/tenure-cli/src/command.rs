@@ -1,12 +1,17 @@
 //! What each subcommand does, one file each.
 
 pub(crate) mod audit;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod dead;
 pub(crate) mod demo;
 pub(crate) mod enqueue;
 pub(crate) mod jobs;
 pub(crate) mod migrate;
 pub(crate) mod queues;
-pub(crate) mod settings;
+pub(crate) mod stats;
+pub(crate) mod worker;
+pub(crate) mod workers;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -53,22 +58,38 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("runtime", exit::STORE, "no runtime").caused_by(&error))?;
     let mut out = Output::new(cli.global.json);
-    // The tour keeps nothing, so it needs no settings.
-    if let Command::Demo(args) = &cli.command {
-        let answer = runtime.block_on(demo::run(args, &mut out));
+    // The demo has a store of its own and a script is the same everywhere: neither needs settings.
+    let without_settings = match &cli.command {
+        Command::Demo(args) => Some(demo::run(args, &mut out)),
+        Command::Completions(args) => Some(completions::run(args, &mut out)),
+        _ => None,
+    };
+    if let Some(answer) = without_settings {
         out.flush()?;
         return answer;
     }
-    let mut session = Session { settings: Settings::read(&cli.global)?, out };
+    let settings = Settings::read(&cli.global, &cli.command.worker_flags())?;
+    let mut session = Session { settings, out };
+    // A worker has threads of its own.
+    if let Command::Worker(args) = &cli.command {
+        let answer = worker::run(args, &mut session);
+        session.out.flush()?;
+        return answer;
+    }
     let answer = runtime.block_on(async {
         match cli.command {
-            Command::Demo(args) => demo::run(&args, &mut session.out).await,
+            Command::Demo(args) => demo::run(&args, &mut session.out),
+            Command::Worker(args) => worker::run(&args, &mut session),
             Command::Enqueue(args) => enqueue::run(*args, &mut session).await,
             Command::Jobs(args) => jobs::run(args, &mut session).await,
+            Command::Dead(args) => dead::run(args, &mut session).await,
             Command::Queues(args) => queues::run(args, &mut session).await,
+            Command::Workers(args) => workers::run(args, &mut session).await,
+            Command::Stats(args) => stats::run(args, &mut session).await,
             Command::Audit(args) => audit::run(args, &mut session).await,
             Command::Migrate(args) => migrate::run(&args, &mut session).await,
-            Command::Settings(args) => settings::run(&args, &mut session),
+            Command::Config(args) => config::run(&args, &mut session),
+            Command::Completions(args) => completions::run(&args, &mut session.out),
         }
     });
     // What was done before a failure is told as well.

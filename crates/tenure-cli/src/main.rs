@@ -4,7 +4,10 @@
 //! - [`args`]: the command line; [`settings`]: flags, environment and `tenure.toml` in one precedence
 //! - [`open`]: the store that the settings name
 //! - [`command`]: what each subcommand does, one file each
-//! - [`output`], [`table`], [`paint`], [`moment`], [`pretty`], [`progress`]: what people see; [`wire`]: what programs see
+//! - [`kinds`]: what `tenure worker` can do by itself, one file each; [`log`](mod@log): how it tells
+//! - [`bulk`]: work on many jobs; [`confirm`]: a question before it
+//! - [`output`], [`table`], [`paint`], [`moment`], [`pretty`], [`progress`], [`screen`]: what people see; [`wire`]: what programs see
+//! - [`follow`]: commands that go on until Ctrl-C
 //! - [`failure`]: errors, their codes and exit codes
 
 mod args;
@@ -12,17 +15,23 @@ mod settings;
 
 mod open;
 
+mod bulk;
 mod command;
+mod confirm;
+mod kinds;
+mod log;
 
 mod moment;
 mod output;
 mod paint;
 mod pretty;
 mod progress;
+mod screen;
 mod table;
 mod wire;
 
 mod failure;
+mod follow;
 
 fn main() -> std::process::ExitCode {
     match args::parse() {

@@ -50,6 +50,11 @@ pub(crate) async fn unmigrated(location: &Setting<Location>) -> Result<Arc<dyn S
         Location::Postgres(url) => PgStore::connect(url, PgOptions::default()).await.map(|store| Arc::new(store) as _),
     };
     opened.map_err(|error| {
+        // A URL that the driver cannot read may hold its password anywhere: only what we show of it is repeated.
+        if let StoreError::Invalid(invalid) = &error {
+            let message = format!("{}: database `{}` is refused: {}", location.origin, location.value, invalid.limit);
+            return Failure::usage("settings", message);
+        }
         let (place, hint) = match &location.value {
             Location::Sqlite(path) => (path.display().to_string(), "Can this file be written?"),
             Location::Postgres(_) => (location.value.to_string(), "Is the server running and the URL right?"),

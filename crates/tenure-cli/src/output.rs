@@ -1,17 +1,20 @@
-//! Standard output, gathered while a command works and written once at its end.
+//! Standard output, gathered while a command works and written at its end, or at each turn of a command that goes on.
 
 use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
 
 use crate::failure::{Failure, exit};
+use crate::screen::Screen;
 use crate::table::Table;
 
 /// What a command prints. Text for people and JSON for programs never mix.
 pub(crate) struct Output {
     json: bool,
+    live: bool,
     color: bool,
     text: String,
+    closed: bool,
 }
 
 impl Output {
@@ -19,12 +22,17 @@ impl Output {
     pub(crate) fn new(json: bool) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let color = !json && wanted && !dumb && std::io::stdout().is_terminal();
-        Self { json, color, text: String::new() }
+        let live = !json && !dumb && std::io::stdout().is_terminal();
+        Self { json, live, color: live && wanted, text: String::new(), closed: false }
     }
 
     pub(crate) const fn is_json(&self) -> bool {
         self.json
+    }
+
+    /// Whether a person sees it as it comes, on a terminal that can be drawn on.
+    pub(crate) const fn is_live(&self) -> bool {
+        self.live
     }
 
     pub(crate) const fn color(&self) -> bool {
@@ -42,6 +50,14 @@ impl Output {
         self.text.push_str(&table.render(self.color));
     }
 
+    /// A table whose last column is prose: on a terminal it is cut where the line ends.
+    pub(crate) fn table_with_note(&mut self, mut table: Table) {
+        if self.live {
+            table.shorten_last(Screen::size().1);
+        }
+        self.table(&table);
+    }
+
     /// A document for programs.
     pub(crate) fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         let unprintable = |error| Failure::new("output", exit::STORE, "the answer is no JSON").caused_by(&error);
@@ -50,15 +66,23 @@ impl Output {
         Ok(())
     }
 
-    /// Writes everything out. A reader that has seen enough (`| head`) is no error.
-    pub(crate) fn flush(&self) -> Result<(), Failure> {
+    /// Whether the reader has gone: a command that goes on should end.
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Writes what was gathered. A reader that has seen enough (`| head`) is no error.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         let written = stdout.write_all(self.text.as_bytes()).and_then(|()| stdout.flush());
+        self.text.clear();
         match written {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(Failure::new("output", exit::REFUSED, "the answer could not be written").caused_by(&error))
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => self.closed = true,
+            Err(error) => {
+                return Err(Failure::new("output", exit::REFUSED, "the answer could not be written").caused_by(&error));
             }
-            _ => Ok(()),
+            Ok(()) => {}
         }
+        Ok(())
     }
 }

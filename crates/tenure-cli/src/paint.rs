@@ -1,5 +1,6 @@
 //! Colours, used sparingly: a state's word, headings, and what can be skipped.
 
+use tenure_core::journal::JournalEvent;
 use tenure_core::{How, State};
 
 /// How a piece of text looks on a terminal.
@@ -47,6 +48,15 @@ impl Paint {
             How::Retry | How::Lost => Self::Yellow,
             How::Failed | How::Dead => Self::Red,
             How::Canceled | How::Snoozed | How::Released => Self::Dim,
+        }
+    }
+    pub(crate) const fn of_event(event: JournalEvent) -> Self {
+        match event {
+            JournalEvent::Ended(how) => Self::of_ending(how),
+            JournalEvent::Claimed => Self::Cyan,
+            JournalEvent::CancelRequested | JournalEvent::QueuePaused | JournalEvent::Refused => Self::Yellow,
+            JournalEvent::Requeued | JournalEvent::Opened | JournalEvent::QueueResumed => Self::Plain,
+            JournalEvent::Pruned | JournalEvent::JournalDropped | JournalEvent::Rehomed => Self::Bold,
         }
     }
 }

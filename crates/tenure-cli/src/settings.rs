@@ -1,14 +1,16 @@
 //! Settings in one precedence: flag > environment > `tenure.toml` > default.
 //!
 //! Each value keeps where it came from, so that a refusal names the flag, the variable or the line of the file, and
-//! `tenure settings` can show it. `database` and `data_dir` answer the same question, so the first *source* that says
+//! `tenure config show` can show it. `database` and `data_dir` answer the same question, so the first *source* that says
 //! either wins (`--data-dir` beats `DATABASE_URL`); inside one source `database` wins. An empty variable is an unset one.
 //!
 //! - [`mod@file`]: `tenure.toml`, checked key by key
 //! - [`location`]: what `database` and `data_dir` may say
+//! - [`worker`]: how a worker of this machine runs
 
 mod file;
 mod location;
+mod worker;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -21,6 +23,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use file::SettingsFile;
 pub(crate) use location::Location;
+pub(crate) use worker::{LogFormat, LogLevel, WorkerFlags, WorkerSettings};
 
 /// Everything a command needs to know, checked.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) tenant: Option<Setting<TenantName>>,
     /// Who appears in the journal.
     pub(crate) actor: Option<Setting<String>>,
+    /// How a worker of this machine runs.
+    pub(crate) worker: WorkerSettings,
     /// The file that was read, if any.
     pub(crate) file: Option<PathBuf>,
 }
@@ -66,11 +71,11 @@ type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 impl Settings {
     /// Reads flags, the process's environment and the settings file.
-    pub(crate) fn read(flags: &Global) -> Result<Self, Failure> {
-        Self::resolve(flags, &|name| std::env::var_os(name))
+    pub(crate) fn read(flags: &Global, worker: &WorkerFlags) -> Result<Self, Failure> {
+        Self::resolve(flags, worker, &|name| std::env::var_os(name))
     }
 
-    fn resolve(flags: &Global, env: Lookup) -> Result<Self, Failure> {
+    fn resolve(flags: &Global, worker: &WorkerFlags, env: Lookup) -> Result<Self, Failure> {
         let file = find_file(flags.config.as_deref(), env)?;
         let file = file.map(|path| SettingsFile::read(&path)).transpose()?;
         let file = file.as_ref();
@@ -80,6 +85,7 @@ impl Settings {
             location: find_location(flags, env, file)?,
             tenant: tenant.map(|said| said.check(TenantName::new)).transpose()?,
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
+            worker: WorkerSettings::resolve(worker, env, file)?,
             file: file.map(|file| file.path.clone()),
         })
     }

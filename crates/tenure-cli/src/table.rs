@@ -4,11 +4,15 @@ use crate::paint::Paint;
 
 /// Space between columns.
 const GAP: &str = "  ";
+/// A column that would be shorter than this may as well go on in the next line.
+const LAST_CHARS_MIN: usize = 12;
 
 /// Rows under a heading.
 pub(crate) struct Table {
     head: Vec<&'static str>,
     rows: Vec<Vec<Cell>>,
+    /// Columns are at least so wide, and shown even when empty.
+    widths_min: Vec<usize>,
 }
 
 /// One piece of text in a table.
@@ -21,17 +25,42 @@ pub(crate) struct Cell {
 
 impl Table {
     pub(crate) fn new(head: &[&'static str]) -> Self {
-        Self { head: head.to_vec(), rows: Vec::new() }
+        Self { head: head.to_vec(), rows: Vec::new(), widths_min: Vec::new() }
     }
 
     /// A table of names and values, without a heading.
     pub(crate) fn pairs<V: Into<Cell>>(pairs: impl IntoIterator<Item = (&'static str, V)>) -> Self {
         let rows = pairs.into_iter().map(|(name, value)| vec![Cell::dim(name), value.into()]).collect();
-        Self { head: Vec::new(), rows }
+        Self { head: Vec::new(), rows, widths_min: Vec::new() }
+    }
+
+    /// Rows that follow others, as in a tail: each batch is a table, and all of them line up.
+    pub(crate) fn with_widths(head: &[&'static str], widths_min: &[usize]) -> Self {
+        Self { head: head.to_vec(), rows: Vec::new(), widths_min: widths_min.to_vec() }
     }
 
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
+    }
+
+    /// Shortens the last column to what is left of a terminal's `columns`, unless that is too little to read.
+    pub(crate) fn shorten_last(&mut self, columns: usize) {
+        let Some(last) = self.head.len().checked_sub(1) else { return };
+        let widest = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(Cell::width);
+            let least = self.widths_min.get(column).copied().unwrap_or(0);
+            match cells.max().unwrap_or(0).max(least) {
+                // Left out, with its heading.
+                0 => 0,
+                width => width.max(self.head[column].len()) + GAP.len(),
+            }
+        };
+        let left = columns.saturating_sub((0..last).map(widest).sum());
+        if left >= LAST_CHARS_MIN {
+            for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(last)) {
+                cell.text = shorten(&cell.text, left);
+            }
+        }
     }
 
     pub(crate) fn render(&self, color: bool) -> String {
@@ -42,10 +71,16 @@ impl Table {
         let head: Vec<Cell> = head.collect();
         let lines = || std::iter::once(&head).filter(|head| !head.is_empty()).chain(&self.rows);
         let columns = lines().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| lines().filter_map(|row| row.get(column)).map(Cell::width).max().unwrap_or(0);
+        let width = |column: usize| {
+            let least = self.widths_min.get(column).copied().unwrap_or(0);
+            lines().filter_map(|row| row.get(column)).map(Cell::width).max().unwrap_or(0).max(least)
+        };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         // A heading over nothing is left out with its column.
-        let said = |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.width() > 0));
+        let said = |column: usize| {
+            column < self.widths_min.len()
+                || self.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.width() > 0))
+        };
         let mut text = String::new();
         for row in lines() {
             let columns = row.iter().zip(&widths).enumerate().filter(|(column, _)| said(*column));
@@ -69,6 +104,11 @@ impl Cell {
     /// A number, to the right.
     pub(crate) fn number(number: impl std::fmt::Display) -> Self {
         Self { text: number.to_string(), paint: Paint::Plain, right: true }
+    }
+
+    /// The same in another colour.
+    pub(crate) fn paint(self, paint: Paint) -> Self {
+        Self { paint, ..self }
     }
 
     fn width(&self) -> usize {
@@ -119,6 +159,29 @@ mod tests {
         let mut table = Table::new(&["A", "B", "C"]);
         table.row(vec!["1".into(), "".into(), "2".into()]);
         assert_eq!(table.render(false), "A  C\n1  2\n");
+    }
+
+    #[test]
+    fn the_last_column_gives_way_to_a_narrow_terminal() {
+        let table = || {
+            let mut table = Table::new(&["A", "EMPTY", "NOTE"]);
+            table.row(vec!["12345".into(), "".into(), "a note that is long".into()]);
+            table
+        };
+        for (columns, note) in [(80, "a note that is long"), (20, "a note that …"), (18, "a note that is long")] {
+            let mut table = table();
+            table.shorten_last(columns);
+            assert_eq!(table.render(false), format!("A      NOTE\n12345  {note}\n"), "{columns}");
+        }
+    }
+
+    #[test]
+    fn batches_with_the_same_widths_line_up() {
+        let mut first = Table::with_widths(&["A", "B", "C"], &[3, 4, 0]);
+        first.row(vec!["1".into(), "".into(), "x".into()]);
+        let mut second = Table::with_widths(&[], &[3, 4, 0]);
+        second.row(vec!["200".into(), "ab".into(), "y".into()]);
+        assert_eq!(first.render(false) + &second.render(false), "A    B     C\n1          x\n200  ab    y\n");
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use tenure_core::journal::JournalRow;
+use tenure_core::name::QueueName;
 use tenure_core::{Json, Timestamp};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::record::{AttemptRecord, JobRecord, JobSummary, Migration, QueueRecord};
+use tenure_store::worker::WorkerRecord;
 
 /// One job of a list.
 #[derive(Serialize)]
@@ -73,6 +76,44 @@ pub(crate) struct QueueLine {
     due: u64,
     scheduled: u64,
     running: u64,
+    oldest_due: Option<String>,
+}
+
+/// One worker process.
+#[derive(Serialize)]
+pub(crate) struct WorkerLine {
+    id: i32,
+    name: String,
+    state: &'static str,
+    running: Option<u32>,
+    reporting: Option<u32>,
+    queues: Vec<SlotsLine>,
+    version: Option<String>,
+    host: Option<String>,
+    pid: Option<u32>,
+    registered_at: String,
+    seen_at: Option<String>,
+}
+
+/// A queue that a worker serves.
+#[derive(Serialize)]
+struct SlotsLine {
+    queue: String,
+    slots: u32,
+}
+
+/// One row of the journal.
+#[derive(Serialize)]
+pub(crate) struct JournalLine {
+    id: i64,
+    at: String,
+    event: &'static str,
+    worker: Option<i32>,
+    actor: Option<String>,
+    lease: Option<i64>,
+    jobs: Vec<String>,
+    reason: Option<String>,
+    details: Option<Box<RawValue>>,
 }
 
 /// One migration.
@@ -156,6 +197,44 @@ impl From<&QueueRecord> for QueueLine {
             due: queue.due,
             scheduled: queue.scheduled,
             running: queue.running,
+            oldest_due: date(queue.oldest_due),
+        }
+    }
+}
+
+impl WorkerLine {
+    /// `state` is what the worker said of itself, or that it is gone.
+    pub(crate) fn new(worker: &WorkerRecord, state: &'static str) -> Self {
+        let beat = worker.beat.as_ref();
+        let slots = |(queue, slots): &(QueueName, u32)| SlotsLine { queue: queue.to_string(), slots: *slots };
+        Self {
+            id: worker.id.0,
+            name: worker.name.to_string(),
+            state,
+            running: beat.map(|beat| beat.running),
+            reporting: beat.map(|beat| beat.reporting),
+            queues: beat.iter().flat_map(|beat| &beat.about.queues).map(slots).collect(),
+            version: beat.map(|beat| beat.about.version.clone()),
+            host: beat.map(|beat| beat.about.host.clone()),
+            pid: beat.map(|beat| beat.about.pid),
+            registered_at: worker.registered_at.to_string(),
+            seen_at: date(worker.seen_at),
+        }
+    }
+}
+
+impl From<&JournalRow> for JournalLine {
+    fn from(row: &JournalRow) -> Self {
+        Self {
+            id: row.id,
+            at: row.at.to_string(),
+            event: row.event.as_str(),
+            worker: row.worker.map(|worker| worker.0),
+            actor: row.actor.clone(),
+            lease: row.lease.map(|lease| lease.0),
+            jobs: row.jobs.iter().map(ToString::to_string).collect(),
+            reason: row.reason.clone(),
+            details: raw(row.details.as_ref()),
         }
     }
 }

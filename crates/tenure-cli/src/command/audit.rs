@@ -1,27 +1,33 @@
-//! `tenure audit verify`: recompute the sealed journal and replay it through the lifecycle.
+//! `tenure audit`: verify the journal, anchor it, read it.
+
+mod anchor;
+mod newest;
+pub(crate) mod seen;
+mod tail;
+mod verify;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
 use tenure_core::seal::{Anchor, from_hex, to_hex};
-use tenure_store::audit::{Report, verify};
+use tenure_store::{Store, StoreError};
 
 use super::{Answer, Session};
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::paint::Paint;
-use crate::progress::Progress;
-use crate::table::{Cell, Table};
 
 const EXAMPLES: &str = "\
 Examples:
-  tenure audit verify                           recompute every seal, replay every transition
-  tenure audit verify --seal                    seal what is not sealed yet, then verify
+  tenure audit tail --follow                    every transition, as it happens
+  tenure audit anchor >> anchors.txt            seal, and write the head of the chain down
+  tenure audit verify --seal                    recompute every seal, replay every transition
   tenure audit verify --anchor 12:3400:9f86d0…  is the chain still the one I wrote down?
 
-Keep the anchor that a check prints outside of this database: only an anchor finds a chain that was rewritten or
-cut off as a whole. The exit code is 1 when anything is found.";
+Anchors:
+  Every transition leaves a row in the journal, and seals close the rows in a chain of hashes, so that a row that
+  was edited, deleted or slipped in is found. Who can write the whole database can also rewrite the whole chain,
+  or cut off its end; only an anchor finds that. An anchor is the head of the chain, NO:ROWS:HASH: the number of
+  the last seal, the rows under all seals up to it, and its hash. Take one often, keep it where the database's
+  owner cannot write, and give it to a later `audit verify --anchor`.";
 
-/// Verify the journal
+/// Verify, anchor and read the journal
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AuditArgs {
@@ -31,78 +37,33 @@ pub(crate) struct AuditArgs {
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    Verify(VerifyArgs),
-}
-
-/// Recompute every seal and replay every transition
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-struct VerifyArgs {
-    /// Seal what is not sealed yet before checking
-    #[arg(long)]
-    seal: bool,
-    /// The chain must contain this head, as an earlier check printed it
-    #[arg(long, value_name = "NO:ROWS:HASH", value_parser = anchor)]
-    anchor: Option<Anchor>,
+    Verify(verify::VerifyArgs),
+    Anchor(anchor::AnchorArgs),
+    Tail(tail::TailArgs),
 }
 
 pub(crate) async fn run(args: AuditArgs, session: &mut Session) -> Result<Answer, Failure> {
-    let AuditCommand::Verify(args) = args.what;
-    let store = session.store().await?;
-    if args.seal {
-        store.seal_journal().await?;
+    match args.what {
+        AuditCommand::Verify(args) => verify::run(args, session).await,
+        AuditCommand::Anchor(args) => anchor::run(&args, session).await,
+        AuditCommand::Tail(args) => tail::run(&args, session).await,
     }
-    let progress = Progress::of_things(None, "journal rows checked");
-    let position = |rows: i64| progress.set(u64::try_from(rows).unwrap_or(0));
-    let report = verify(&*store, args.anchor.as_ref(), position).await?;
-    drop(progress);
-    if session.out.is_json() {
-        session.out.json(&to_json(&report))?;
-    } else {
-        print(&report, args.anchor.is_some(), &mut session.out);
-    }
-    Ok(if report.findings.is_empty() { Answer::Done } else { Answer::Findings })
 }
 
-pub(super) fn to_json(report: &Report) -> serde_json::Value {
-    json!({
-        "verified": report.findings.is_empty(),
-        "seals": report.seals,
-        "rows": report.rows,
-        "tail": report.tail,
-        "head": report.head.as_ref().map(anchor_text),
-        "findings": report.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
-}
+/// A seal with fewer rows is the last one: what came meanwhile is for the next time.
+const SMALL_SEAL_ROWS: i64 = 1_000;
 
-fn print(report: &Report, anchored: bool, out: &mut Output) {
-    let (paint, verdict) = match (report.findings.len(), report.seals, anchored) {
-        (0, 0, _) => (Paint::Plain, "Nothing is sealed yet; every step is legal.".to_owned()),
-        (0, _, true) => {
-            (Paint::Green, "Verified: every seal fits, every step is legal, the anchor is there.".to_owned())
+/// Seals what is not sealed yet. A store closes a bounded number of rows at a time, and busy writers always leave some.
+pub(crate) async fn seal(store: &dyn Store) -> Result<(), StoreError> {
+    // The first one may be small for another reason: it closes an era.
+    let mut first = true;
+    while let Some(seal) = store.seal_journal().await? {
+        if seal.rows < SMALL_SEAL_ROWS && !first {
+            break;
         }
-        (0, _, false) => (Paint::Green, "Verified: every seal fits and every step is legal.".to_owned()),
-        (findings, ..) => (Paint::Red, format!("NOT verified: {findings} found.")),
-    };
-    out.line(paint.apply(&verdict, out.color()));
-    let tail = match report.tail {
-        0 => "0".to_owned(),
-        tail => format!("{tail}, replayed but not sealed yet (seal them: --seal)"),
-    };
-    let head = report.head.as_ref().map_or("-".to_owned(), anchor_text);
-    let pairs: [(&'static str, Cell); 4] = [
-        ("seals", report.seals.to_string().into()),
-        ("rows", report.rows.to_string().into()),
-        ("tail", tail.into()),
-        ("anchor", head.into()),
-    ];
-    out.table(&Table::pairs(pairs));
-    for finding in &report.findings {
-        out.line(format!("  - {finding}"));
+        first = false;
     }
-    if report.head.is_some() && report.findings.is_empty() {
-        out.line("\nKeep the anchor elsewhere and give it to a later check with --anchor.");
-    }
+    Ok(())
 }
 
 /// `NO:ROWS:HASH`, what `--anchor` reads.
@@ -110,12 +71,12 @@ fn anchor_text(anchor: &Anchor) -> String {
     format!("{}:{}:{}", anchor.no, anchor.rows, to_hex(&anchor.hash))
 }
 
-fn anchor(text: &str) -> Result<Anchor, String> {
+fn read_anchor(text: &str) -> Result<Anchor, String> {
     let read = || {
         let (no, rest) = text.split_once(':')?;
         let (rows, hash) = rest.split_once(':')?;
         Some(Anchor { no: no.parse().ok()?, rows: rows.parse().ok()?, hash: from_hex(hash)? })
     };
     read()
-        .ok_or_else(|| "an anchor is SEAL:ROWS:HASH with 64 hexadecimal digits, as `audit verify` prints it".to_owned())
+        .ok_or_else(|| "an anchor is SEAL:ROWS:HASH with 64 hexadecimal digits, as `audit anchor` prints it".to_owned())
 }

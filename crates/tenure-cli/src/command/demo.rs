@@ -1,81 +1,149 @@
-//! `tenure demo`: a tour of a job's life on an embedded store in memory.
+//! `tenure demo`: a small shop on one SQLite file, run by real worker processes, two of which come to harm.
 //!
-//! The tour plays two workers and an operator through the store's own verbs. Time is moved by hand, so nothing sleeps,
-//! and what is printed is what the store answered, never a script.
+//! # Layout
+//! - `stage`: the temporary directory and the store in it
+//! - `kinds`, `orders`: what the shop does, and what it has to do
+//! - `part`, `crew`: a worker process from inside, and from outside
+//! - `story`, `crash`, `stale`: what happens, each step waiting for facts
+//! - `watch`, `board`: what is known, read from the journal
+//! - `screen`, `frame`, `styled`: what is seen meanwhile
+//! - `proof`, `summary`: what was seen at the end
 
+mod board;
+mod crash;
+mod crew;
+mod frame;
+mod kinds;
+mod orders;
+mod part;
+mod proof;
+mod screen;
 mod stage;
-mod tour;
+mod stale;
+mod story;
+mod styled;
+mod summary;
+mod watch;
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
-use tenure_store::JournalStore;
-use tenure_store::audit::verify;
+use tokio::task::JoinSet;
 
 use super::Answer;
-use crate::failure::Failure;
+use crate::failure::{Failure, exit};
+use crate::follow::Follow;
 use crate::output::Output;
-use crate::paint::Paint;
-use crate::table::{Cell, Table};
-use stage::{Stage, Tally};
+use board::Board;
+use part::PartArgs;
+use proof::Proof;
+use screen::Screen;
+use stage::Stage;
+use story::Story;
 
 const EXAMPLES: &str = "\
 Examples:
-  tenure demo           twelve jobs, two workers, one crash
+  tenure demo           watch it live; after the story orders keep coming until Ctrl-C
+  tenure demo --once    end when everything was shown
   tenure demo --json    the result as one JSON object
 
-Nothing is kept and nothing is needed: the store is in memory.";
+What happens: a shop's jobs on one SQLite file in a temporary directory, worked on by several processes of this
+program. One is killed with -9 while it runs several jobs, and others finish them. One is frozen past its lease
+and woken while another process runs its job, and its late report is refused. Jobs fail and are tried again, fail
+for good, die, are canceled, snoozed, delayed, found by their unique key. At the end the journal is verified.
+Nothing is needed and nothing is kept. Without a terminal it ends by itself, like --once.
 
-/// See retries, a crash, a stale worker and the journal, in one second
+Exit codes:
+  0  everything was seen
+  1  something was not";
+
+/// How long a chapter stays on a terminal at least.
+const BREATH: Duration = Duration::from_millis(1_500);
+
+/// See jobs survive killed and frozen workers, live, in a few seconds
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct DemoArgs {}
-
-pub(crate) async fn run(_: &DemoArgs, out: &mut Output) -> Result<Answer, Failure> {
-    let mut stage = Stage::open().await?;
-    tour::play(&mut stage).await?;
-    stage.store.seal_journal().await?;
-    let report = verify(&stage.store, None, |_| ()).await?;
-    stage.say("The journal is sealed and verified");
-    stage.note(format!(
-        "{} rows under {} seals: every hash fits, every transition is one the lifecycle allows",
-        report.rows, report.seals
-    ));
-    let tally = stage.tally().await?;
-    let verified = report.findings.is_empty();
-    if out.is_json() {
-        let states: BTreeMap<&str, u64> = tally.states.iter().map(|(state, count)| (state.as_str(), *count)).collect();
-        out.json(&json!({
-            "states": states,
-            "reclaimed": stage.reclaimed,
-            "stale_refused": stage.stale_refused,
-            "audit": { "verified": verified, "rows": report.rows, "seals": report.seals },
-        }))?;
-    } else {
-        print(&stage, &tally, out);
-    }
-    Ok(if verified { Answer::Done } else { Answer::Findings })
+pub(crate) struct DemoArgs {
+    /// End when everything was shown, also on a terminal
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    part: PartArgs,
 }
 
-fn print(stage: &Stage, tally: &Tally, out: &mut Output) {
-    out.line("A tour on an embedded store in memory: nothing is kept, and time is moved by hand.\n");
-    for (number, step) in stage.steps.iter().enumerate() {
-        out.line(Paint::Bold.apply(&format!("{:2}. {}", number + 1, step.title), out.color()));
-        for note in &step.notes {
-            out.line(format!("    {note}"));
+pub(crate) fn run(args: &DemoArgs, out: &mut Output) -> Result<Answer, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new("runtime", exit::STORE, "no runtime").caused_by(&error))?;
+    let ran = runtime.block_on(async {
+        match &args.part.part {
+            Some(name) => part::run(&args.part, name).await,
+            None => play(args.once, out).await,
+        }
+    });
+    // What still runs after an error must not keep the process.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    ran
+}
+
+async fn play(once: bool, out: &mut Output) -> Result<Answer, Failure> {
+    // From the first moment on, so that nothing is left behind by an early Ctrl-C.
+    let follow = Follow::begin()?.with_hangup()?;
+    let mut audience = Audience { screen: Screen::new(out), board: Board::new(), out, follow };
+    let is_live = audience.screen.is_live();
+    let board = audience.board.clone();
+    let stage = Arc::new(Stage::open().await?);
+    // Ends when dropped.
+    let mut watching = JoinSet::new();
+    watching.spawn(watch::follow(Arc::clone(&stage.store), board.clone()));
+    let breath = if is_live { BREATH } else { Duration::ZERO };
+    let mut story = Story::begin(Arc::clone(&stage), board.clone(), breath).await?;
+    let told = tokio::select! {
+        told = story.tell() => told.map(|()| true)?,
+        () = audience.watch() => false,
+    };
+    if !told {
+        drop(audience.screen);
+        audience.out.line("Stopped before everything was shown; nothing is left behind.");
+        return Ok(if once { Answer::Findings } else { Answer::Done });
+    }
+    if is_live && !once {
+        tokio::select! {
+            went = story.go_on() => went?,
+            () = audience.watch() => {}
         }
     }
-    out.line("");
-    let mut table = Table::new(&["JOB", "PRIO", "STATE", "HISTORY"]);
-    for job in &tally.jobs {
-        table.row(vec![
-            job.name.as_str().into(),
-            Cell::number(job.priority.get()),
-            Cell::painted(job.state.as_str(), Paint::of_state(job.state)),
-            job.history.as_str().into(),
-        ]);
+    let done = tokio::select! {
+        done = story.wind_up() => done?,
+        // Once more: somebody does not want to wait for the summary.
+        () = audience.watch() => return Ok(if once { Answer::Findings } else { Answer::Done }),
+    };
+    let took = board.look().began.elapsed();
+    let proof = Proof::read(&*stage.store, done).await?;
+    let Audience { screen, out, .. } = audience;
+    screen.finish(&board, out);
+    if out.is_json() {
+        out.json(&summary::to_json(&proof, took))?;
+    } else {
+        summary::print(&proof, took, out);
     }
-    out.table(&table);
-    out.line("\nYour turn: `tenure enqueue hello`, `tenure jobs list`, `tenure --help`.");
+    Ok(if proof.is_kept() { Answer::Done } else { Answer::Findings })
+}
+
+/// Whoever looks, and can stop it.
+struct Audience<'o> {
+    screen: Screen,
+    board: Board,
+    out: &'o mut Output,
+    follow: Follow,
+}
+
+impl Audience<'_> {
+    /// Shows what happens until somebody stops it, or nobody can see it any more.
+    async fn watch(&mut self) {
+        tokio::select! {
+            () = self.screen.show(&self.board, self.out) => {}
+            () = self.follow.stopped() => {}
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 mod draft;
 mod file;
-mod ids;
+pub(crate) mod ids;
 mod line;
 
 use std::io::Read;
@@ -18,7 +18,7 @@ use tenure_core::{Backoff, JobId, Json, Priority, Timestamp};
 use tenure_store::enqueue::Enqueued;
 
 use super::{Answer, Session};
-use crate::args::{job_id, limit, tenant};
+use crate::args::{job_id, kind, limit, queue, tenant};
 use crate::failure::{Failure, exit};
 use crate::moment;
 use crate::wire::EnqueuedLine;
@@ -167,14 +167,6 @@ fn read_stdin() -> Result<String, Failure> {
         return Err(Failure::usage("invalid", message));
     }
     Ok(text)
-}
-
-fn kind(text: &str) -> Result<KindName, String> {
-    text.parse().map_err(limit)
-}
-
-fn queue(text: &str) -> Result<QueueName, String> {
-    text.parse().map_err(limit)
 }
 
 fn priority_flag(text: &str) -> Result<Priority, String> {

@@ -1,16 +1,15 @@
 //! `tenure jobs`: look at jobs, end them, revive them.
 
 mod cancel;
-mod list;
+pub(super) mod list;
 mod requeue;
 mod show;
+mod watch;
 
 use clap::{Args, Subcommand};
-use tenure_core::name::{KindName, QueueName};
-use tenure_core::{Json, State};
+use tenure_core::State;
 
 use super::{Answer, Session};
-use crate::args::limit;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -18,10 +17,12 @@ Examples:
   tenure jobs list --recent 20             the newest jobs
   tenure jobs list --stuck 5m              running, and silent for five minutes
   tenure jobs show ID                      one job and its attempts
+  tenure jobs watch                        a live view of queues and jobs
+  tenure jobs watch ID                     follow one job until it ends
   tenure jobs cancel ID                    end it
   tenure jobs requeue --state dead         revive every dead letter";
 
-/// List, show, cancel and requeue jobs
+/// List, show, watch, cancel and requeue jobs
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct JobsArgs {
@@ -35,6 +36,7 @@ enum JobsCommand {
     Show(show::ShowArgs),
     Cancel(cancel::CancelArgs),
     Requeue(requeue::RequeueArgs),
+    Watch(watch::WatchArgs),
 }
 
 pub(crate) async fn run(args: JobsArgs, session: &mut Session) -> Result<Answer, Failure> {
@@ -43,30 +45,11 @@ pub(crate) async fn run(args: JobsArgs, session: &mut Session) -> Result<Answer,
         JobsCommand::Show(args) => show::run(args, session).await,
         JobsCommand::Cancel(args) => cancel::run(args, session).await,
         JobsCommand::Requeue(args) => requeue::run(args, session).await,
+        JobsCommand::Watch(args) => watch::run(args, session).await,
     }
 }
 
 fn state(word: &str) -> Result<State, String> {
     let words: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
     State::parse(word).ok_or_else(|| format!("states are {}", words.join(", ")))
-}
-
-fn queue(text: &str) -> Result<QueueName, String> {
-    text.parse().map_err(limit)
-}
-
-fn kind(text: &str) -> Result<KindName, String> {
-    text.parse().map_err(limit)
-}
-
-/// What an error says to a person: its `message` where it has one, its text otherwise.
-fn error_text(error: &Json) -> String {
-    match serde_json::from_str(error.as_str()) {
-        Ok(serde_json::Value::String(text)) => text,
-        Ok(serde_json::Value::Object(members)) => match members.get("message") {
-            Some(serde_json::Value::String(text)) => text.clone(),
-            _ => error.to_string(),
-        },
-        _ => error.to_string(),
-    }
 }

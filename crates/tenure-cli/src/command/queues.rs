@@ -1,14 +1,12 @@
 //! `tenure queues`: see the queues, pause them, set their lease time.
 
-mod list;
+pub(super) mod list;
 mod pause;
 mod set;
 
 use clap::{Args, Subcommand};
-use tenure_core::name::QueueName;
 
 use super::{Answer, Session};
-use crate::args::limit;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -45,8 +43,4 @@ pub(crate) async fn run(args: QueuesArgs, session: &mut Session) -> Result<Answe
         QueuesCommand::Resume(args) => pause::run(args, false, session).await,
         QueuesCommand::Set(args) => set::run(args, session).await,
     }
-}
-
-fn queue(text: &str) -> Result<QueueName, String> {
-    text.parse().map_err(limit)
 }

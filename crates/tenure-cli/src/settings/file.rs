@@ -8,7 +8,8 @@ use super::{Origin, Setting};
 use crate::failure::Failure;
 
 /// Every key, all of them text.
-const KEYS: [&str; 4] = ["database", "data_dir", "tenant", "actor"];
+const KEYS: [&str; 9] =
+    ["database", "data_dir", "tenant", "actor", "worker_id", "log", "log_level", "retention", "grace"];
 
 /// A settings file that was read and whose keys are known.
 #[derive(Debug)]

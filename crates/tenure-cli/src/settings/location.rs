@@ -20,6 +20,11 @@ pub(crate) enum Location {
 }
 
 impl Location {
+    /// Whether somebody else keeps it running.
+    pub(crate) const fn is_server(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+
     /// Reads `postgres://…`, `sqlite:PATH` or a path; a relative path starts at `base`.
     pub(crate) fn parse(text: &str, base: &Path) -> Result<Self, Invalid> {
         let limit = "it is postgres://user@host/database, or the path of an SQLite file such as sqlite:jobs.db";

@@ -43,19 +43,37 @@ const CASES: &[(&[&str], &[&str])] = &[
     (&["jobs", "requeue", "--state=running"], &["--state", "'running'", "only failed, dead and canceled"]),
     (&["jobs", "requeue", "--queue=mail"], &["--state"]),
     (&["jobs", "cancel", "01933c5e-7b5a-7000-8000-000000000001", "--reason="], &["--reason", "1 to 500 bytes"]),
+    (&["dead", "list", "--limit=0"], &["--limit", "'0'", "1 to 10000000"]),
+    (&["dead", "requeue"], &["ID", "--all"]),
+    (&["dead", "requeue", "--group=x"], &["--group", "'x'", "8 hexadecimal digits"]),
+    (&["dead", "requeue", "--group=4f1c2a9e", "--all"], &["--group", "--all", "cannot be used with"]),
+    (&["dead", "requeue", "01933c5e-7b5a-7000-8000-000000000001", "--all"], &["--all", "cannot be used with"]),
+    (&["jobs", "watch", "7"], &["ID", "'7'", "a job id is a uuid"]),
+    (&["jobs", "watch", "--every=1ms"], &["--every", "'1ms'", "100ms to 1h"]),
+    (&["jobs", "watch", "--timeout=soon"], &["--timeout", "'soon'"]),
+    (&["jobs", "watch", "--timeout=1s"], &["--timeout", "--until-idle"]),
+    (&["jobs", "watch", "01933c5e-7b5a-7000-8000-000000000001", "--until-idle"], &["cannot be used with"]),
+    (&["stats", "--within=8d"], &["--within", "'8d'", "at most 7d"]),
+    (&["stats", "--within=0s"], &["--within", "'0s'", "more than nothing"]),
     (&["jobs", "lst"], &["lst", "list"]),
     (&["queues", "set", "mail", "--lease-ttl=0s"], &["lease_ttl", "`0s`", "1s to 1d"]),
     (&["queues", "set", "mail", "--lease-ttl=2d"], &["lease_ttl", "`2d`", "1s to 1d"]),
     (&["queues", "pause", "a b"], &["QUEUE", "'a b'"]),
     (&["audit", "verify", "--anchor=1:2:3"], &["--anchor", "'1:2:3'", "SEAL:ROWS:HASH"]),
-    (&["--database=mysql://u:secret@h/db", "settings"], &["--database", "`mysql:…`", "postgres://"]),
-    (&["--database=host=h password=secret", "settings"], &["--database", "postgres://"]),
-    (&["--database=:memory:", "settings"], &["--database", ":memory:", "name a file"]),
-    (&["--database=a.db", "--data-dir=d", "settings"], &["--database", "--data-dir", "cannot be used with"]),
-    (&["--data-dir=", "settings"], &["--data-dir", "directory"]),
-    (&["--data-dir=~/x", "settings"], &["--data-dir", "`~/x`", "only a shell knows ~"]),
-    (&["--config=missing.toml", "settings"], &["missing.toml", "cannot be read"]),
-    (&["--colour", "settings"], &["--colour"]),
+    (&["--database=mysql://u:secret@h/db", "config"], &["--database", "`mysql:…`", "postgres://"]),
+    (&["--database=host=h password=secret", "config"], &["--database", "postgres://"]),
+    (&["--database=:memory:", "config"], &["--database", ":memory:", "name a file"]),
+    (&["--database=a.db", "--data-dir=d", "config"], &["--database", "--data-dir", "cannot be used with"]),
+    (&["--data-dir=", "config"], &["--data-dir", "directory"]),
+    (&["--data-dir=~/x", "config"], &["--data-dir", "`~/x`", "only a shell knows ~"]),
+    (&["config", "show", "--grace=soon"], &["--grace", "`soon`", "such as 90s"]),
+    (&["config", "show", "--log=xml"], &["--log", "`xml`", "it is human or json"]),
+    (&["config", "hide"], &["hide"]),
+    (&["completions"], &["SHELL"]),
+    (&["completions", "dos"], &["'dos'", "bash"]),
+    (&["audit", "tail", "--limit=0"], &["--limit", "'0'", "1 to 1000"]),
+    (&["--config=missing.toml", "config"], &["missing.toml", "cannot be read"]),
+    (&["--colour", "config"], &["--colour"]),
 ];
 
 #[test]
@@ -94,8 +112,15 @@ fn each_bad_variable_is_refused_by_name() {
         ("TENURE_TENANT", "a b", "`a b`"),
         ("TENURE_ACTOR", "a\nb", "`a\\nb`"),
         ("TENURE_CONFIG", "missing.toml", "cannot be read"),
+        ("TENURE_WORKER_ID", "a b", "`a b`"),
+        ("WORKER_ID", "a b", "a name is"),
+        ("TENURE_LOG", "xml", "it is human or json"),
+        ("TENURE_LOG_LEVEL", "loud", "off, error, warn, info, debug or trace"),
+        ("TENURE_RETENTION", "0s", "at least 1s"),
+        ("TENURE_RETENTION", "a week", "such as 90s"),
+        ("TENURE_GRACE", "2d", "it is 0s to 1d"),
     ] {
-        let ran = Place::new().with_env(name, value).run(&["settings"]);
+        let ran = Place::new().with_env(name, value).run(&["config", "show"]);
         assert_eq!(ran.code, 2, "{name}: {ran:?}");
         let named = ran.err.contains(name) || ran.err.contains(value);
         assert!(named && ran.err.contains(part) && !ran.err.contains("secret"), "{name}: {}", ran.err);
@@ -110,11 +135,14 @@ fn each_bad_line_of_the_settings_file_is_refused_by_line_and_key() {
         ("tenant = \"a b\"", ["tenure.toml line 1", "`a b`", "a name is"]),
         ("actor = \"x\"\ntenant = acme", ["tenure.toml line 2", "not TOML", ""]),
         ("database = \"mysql://u:secret@h/db\"", ["tenure.toml line 1, database", "`mysql:…`", "postgres://"]),
+        ("log = \"xml\"", ["tenure.toml line 1, log", "`xml`", "it is human or json"]),
+        ("\ngrace = \"soon\"", ["tenure.toml line 2, grace", "`soon`", "such as 90s"]),
+        ("grace = 30", ["tenure.toml line 1", "`grace`", "a string in quotes"]),
         ("[server]\nport = 1", ["tenure.toml line 1", "`server`", "keys are"]),
     ] {
         let place = Place::new();
         place.write("tenure.toml", text);
-        let ran = place.run(&["settings"]);
+        let ran = place.run(&["config", "show"]);
         assert_eq!(ran.code, 2, "{text}: {ran:?}");
         assert!(parts.iter().all(|part| ran.err.contains(part)) && !ran.err.contains("secret"), "{text}: {}", ran.err);
     }

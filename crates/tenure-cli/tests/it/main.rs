@@ -4,14 +4,26 @@
 
 mod audit;
 mod bad_input;
+mod bench;
+mod completions;
+mod config;
+mod counting;
+mod dead;
 mod demo;
 mod enqueue;
 mod enqueue_file;
+mod following;
 mod help;
 mod jobs;
+mod kills;
+mod kinds;
 mod place;
 mod postgres;
 mod precedence;
 mod queues;
+mod running;
+mod stats;
 mod unavailable;
+mod watch;
 mod worker;
+mod workers;

@@ -79,6 +79,15 @@ impl Place {
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{args:?}: {error}: {}", ran.out))
     }
 
+    /// Looks again and again until it is so.
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let since = std::time::Instant::now();
+        while !is_so() {
+            assert!(since.elapsed() < std::time::Duration::from_secs(180), "waited in vain until {what}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+
     /// Stores a job and answers its id.
     pub(crate) fn enqueue(&self, args: &[&str]) -> String {
         self.json(&[&["enqueue"], args].concat())["id"].as_str().unwrap().to_owned()

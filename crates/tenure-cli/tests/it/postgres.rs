@@ -4,18 +4,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 use tenure_contract::postgres_server::{psql, shared_admin_url};
+use tenure_core::worker_loop::State;
+use tenure_store::lease::Ending;
 
+use crate::bench::Bench;
+use crate::following::Following;
 use crate::place::Place;
+use crate::workers::beat;
 
 /// A database that goes with this value, and a place whose commands use it.
-struct Server {
+pub(crate) struct Server {
     name: String,
     url: String,
-    place: Place,
+    pub(crate) place: Place,
 }
 
 impl Server {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("cli_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
         psql(shared_admin_url(), &format!("create database {name}")).unwrap();
@@ -68,4 +73,62 @@ fn a_restored_database_is_refused_until_it_is_rehomed() {
     assert_eq!(place.json(&["migrate", "rehome"])["rehomed"], true);
     assert_eq!(place.json(&["jobs", "list"]), json!([]));
     assert_eq!(place.json(&["audit", "verify", "--seal"])["findings"], json!([]));
+}
+
+#[test]
+fn dead_letters_are_grouped_and_requeued() {
+    let server = Server::new();
+    let place = &server.place;
+    let bench = Bench::on_server(&server.url);
+    let message = |n: u32| json!({ "message": format!("user {n} not found") });
+    bench.bury(&[("mail.send", message(1)), ("mail.send", message(2)), ("mail.send", json!({ "code": "quota" }))]);
+    let listed = place.json(&["dead", "list"]);
+    let group = &listed["groups"][0];
+    assert_eq!((&group["count"], &group["error"]), (&json!(2), &json!("user <n> not found")), "{listed}");
+    assert_eq!(place.json(&["dead", "list", "--limit=2"])["complete"], false);
+    assert_eq!(place.json(&["dead", "requeue", "--group", group["group"].as_str().unwrap()])["requeued"], 2);
+    assert_eq!(place.json(&["dead", "requeue", "--all"])["requeued"], 1);
+}
+
+#[test]
+fn the_journal_is_followed_and_anchored() {
+    let server = Server::new();
+    let place = &server.place;
+    place.json(&["migrate"]);
+    place.json(&["queues", "pause", "mail"]);
+    let anchor = place.run(&["audit", "anchor"]).out.trim().to_owned();
+    let tail = Following::start(place, &["audit", "tail", "--follow", "--json"]);
+    assert_eq!(tail.json(|_| true)["event"], "queue_paused");
+    place.json(&["queues", "resume", "mail"]);
+    assert_eq!(tail.json(|_| true)["event"], "queue_resumed");
+    place.json(&["audit", "anchor"]);
+    place.json(&["queues", "pause", "mail", "--reason=again"]);
+    assert_eq!(tail.json(|_| true)["reason"], "again");
+    assert_eq!(tail.interrupt(), Some(0));
+    assert_eq!(place.json(&["audit", "verify", "--anchor", &anchor])["verified"], true);
+    assert_eq!(place.json(&["audit", "tail"]).as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn jobs_are_watched_workers_listed_and_endings_counted() {
+    let server = Server::new();
+    let place = &server.place;
+    let bench = Bench::on_server(&server.url);
+    let id = bench.enqueue(1);
+    let view = Following::start(place, &["jobs", "watch", "--every=100ms", "--json"]);
+    view.json(|look| look["queues"][0]["due"] == 1 && look["queues"][0]["oldest_due"].is_string());
+    let job = Following::start(place, &["jobs", "watch", &id.to_string(), "--every=100ms", "--json"]);
+    job.json(|job| job["state"] == "queued");
+    let claimed = bench.claim();
+    view.json(|look| look["queues"][0]["running"] == 1 && look["jobs"][0]["state"] == "running");
+    bench.end(&claimed, id, Ending::Succeeded { result: None, usage: None });
+    job.json(|job| job["state"] == "succeeded");
+    assert_eq!((job.code(), view.interrupt()), (Some(0), Some(0)));
+
+    bench.wait(bench.store.beat_worker(beat(bench.worker, State::Idle))).unwrap();
+    let workers = place.json(&["workers", "list"]);
+    assert_eq!(json!([workers[0]["name"], workers[0]["state"], workers[0]["pid"]]), json!(["ops", "idle", 42]));
+    let stats = place.json(&["stats"]);
+    assert_eq!(json!([stats["kinds"][0]["kind"], stats["total"]["succeeded"]]), json!(["mail.send", 1]));
+    assert!(place.run(&["stats"]).out.contains("1 attempt ended in the last 1h"));
 }

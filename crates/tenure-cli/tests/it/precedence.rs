@@ -1,4 +1,4 @@
-//! Flag > environment > tenure.toml > default, told by `tenure settings`.
+//! Flag > environment > tenure.toml > default, told by `tenure config show`.
 
 use crate::place::Place;
 
@@ -22,7 +22,7 @@ fn the_first_source_that_says_anything_wins() {
         if !toml.is_empty() {
             place.write("tenure.toml", toml);
         }
-        let shown = place.json(&[&["settings"], args].concat());
+        let shown = place.json(&[&["config", "show"], args].concat());
         let setting = &shown["settings"]["database"];
         let value = setting["value"].as_str().unwrap();
         assert!(value.ends_with(database), "{args:?} {env:?} {toml:?}: {value}");
@@ -36,13 +36,13 @@ fn a_named_file_replaces_the_one_in_this_directory_and_paths_start_at_it() {
     place.write("tenure.toml", "tenant = \"here\"");
     place.write("env/t.toml", "database = \"jobs.db\"\ntenant = \"env\"");
     place.write("flag/t.toml", "tenant = \"flag\"");
-    let shown = place.json(&["settings"]);
+    let shown = place.json(&["config", "show"]);
     assert_eq!(shown["settings"]["tenant"]["value"], "env");
     assert_eq!(
         shown["settings"]["database"]["value"],
         format!("sqlite:{}", std::path::Path::new("env").join("jobs.db").display())
     );
-    assert_eq!(place.json(&["settings", "--config=flag/t.toml"])["settings"]["tenant"]["value"], "flag");
+    assert_eq!(place.json(&["config", "show", "--config=flag/t.toml"])["settings"]["tenant"]["value"], "flag");
 }
 
 #[test]

@@ -12,9 +12,13 @@ fn queues_are_counted_paused_resumed_and_set() {
     place.enqueue(&["a", "--queue=mail", "--delay=1h"]);
     place.json(&["queues", "pause", "mail", "--reason=outage"]);
     place.json(&["queues", "set", "mail", "--lease-ttl=5m"]);
-    let queue =
-        json!({ "name": "mail", "paused": true, "lease_ttl_ms": 300_000, "due": 1, "scheduled": 1, "running": 0 });
-    assert_eq!(place.json(&["queues", "list"]), json!([queue]));
+    let mut queues = place.json(&["queues", "list"]);
+    assert!(queues[0]["oldest_due"].take().is_string(), "{queues}");
+    let queue = json!({
+        "name": "mail", "paused": true, "lease_ttl_ms": 300_000, "due": 1, "scheduled": 1, "running": 0,
+        "oldest_due": null,
+    });
+    assert_eq!(queues, json!([queue]));
     let table = place.run(&["queues", "list"]).out;
     assert!(table.contains("mail") && table.contains("paused") && table.contains("5m"), "{table}");
     assert_eq!(place.json(&["queues", "resume", "mail"]), json!({ "queue": "mail", "paused": false }));

@@ -3,61 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tenure_core::name::{KindName, QueueName, WorkerName};
-use tenure_core::{JobId, Json, NewJob, Timestamp, WorkerId};
-use tenure_sqlite::{SqliteOptions, SqliteStore};
-use tenure_store::clock::{Clock, ManualClock};
-use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending};
-use tenure_store::{AdminStore, JobStore, LeaseStore};
+use tenure_store::lease::{Ended, Ending};
 
+use crate::bench::{Bench, error};
 use crate::place::Place;
-
-/// A worker on the place's file whose clock is ten minutes behind: what it holds has been silent for that long.
-struct Bench {
-    store: SqliteStore,
-    clock: ManualClock,
-    worker: WorkerId,
-}
-
-fn wait<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
-}
-
-impl Bench {
-    fn new(place: &Place) -> Self {
-        place.write("tenure.toml", "database = \"jobs.db\"");
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let clock = ManualClock::new(Timestamp::EPOCH.plus(since).minus(Duration::from_secs(600)));
-        let options = SqliteOptions { clock: Clock::Manual(clock.clone()), ..SqliteOptions::default() };
-        let store = SqliteStore::open(place.path("jobs.db"), options).unwrap();
-        let worker = wait(async {
-            store.migrate().await.unwrap();
-            store.register_worker(&WorkerName::new("ops").unwrap()).await.unwrap()
-        });
-        Self { store, clock, worker }
-    }
-
-    fn enqueue(&self, n: u8) -> JobId {
-        let id = JobId::from_parts(self.clock.now(), [n; 10]);
-        let job = NewJob::new(id, KindName::new("mail.send").unwrap(), Json::null());
-        wait(self.store.enqueue_jobs(vec![job])).unwrap();
-        id
-    }
-
-    fn claim(&self) -> Claimed {
-        let request = ClaimJobs::new(self.worker, QueueName::default(), 10);
-        wait(self.store.claim_jobs(request)).unwrap().expect("a job is due")
-    }
-
-    fn end(&self, claimed: &Claimed, job: JobId, ending: Ending) -> Ended {
-        let report = EndJobs { worker: self.worker, lease: claimed.lease, jobs: vec![EndJob { job, ending }] };
-        wait(self.store.end_jobs(report)).unwrap()[0]
-    }
-}
-
-fn error(text: &str) -> Json {
-    Json::parse("error", json!({ "message": text }).to_string()).unwrap()
-}
 
 #[test]
 fn a_silent_worker_is_seen_asked_and_fenced() {
@@ -93,7 +42,7 @@ fn dead_letters_are_listed_shown_and_requeued() {
     let retry = Ending::Retry { delay: Duration::from_secs(10), error: error("connection refused") };
     bench.end(&claimed, id, retry);
     bench.end(&claimed, other, Ending::Succeeded { result: Some(error("sent")), usage: None });
-    bench.clock.advance(Duration::from_secs(11));
+    bench.advance(Duration::from_secs(11));
     let claimed = bench.claim();
     // An error text is somebody else's: it must not steer the terminal.
     bench.end(&claimed, id, Ending::Dead { error: error("no such host \u{1b}[2J\nsecond line") });

@@ -2,4 +2,6 @@
 
 mod arrows;
 mod files;
+mod guarantees;
+mod readme;
 mod sql;

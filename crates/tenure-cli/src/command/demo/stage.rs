@@ -1,160 +1,105 @@
-//! The stage of the tour: a store, a clock that is moved by hand, and the account of what happened.
+//! Where the demo plays: a temporary directory with one SQLite file in it, gone at the end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::apply::{Job, Rules, decide_failure};
-use tenure_core::backoff::Roll;
-use tenure_core::json::quote;
-use tenure_core::name::{KindName, QueueName, WorkerName};
-use tenure_core::{Class, How, JobId, Json, NewJob, Priority, State, WorkerId};
+use tenure_core::QueueName;
 use tenure_sqlite::{SqliteOptions, SqliteStore};
-use tenure_store::clock::{Clock, ManualClock};
-use tenure_store::lease::{ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending};
-use tenure_store::record::Sight;
-use tenure_store::{AdminStore, JobStore, LeaseStore};
+use tenure_store::operate::SetQueue;
+use tenure_store::{AdminStore, Store};
 
+use super::kinds;
 use crate::failure::{Failure, exit};
-use crate::moment;
 
+/// Queues, by what waits there.
+pub(super) const SHOP: &str = "shop";
+pub(super) const IMAGES: &str = "images";
+pub(super) const EXPORTS: &str = "exports";
+pub(super) const REPORTS: &str = "reports";
+
+/// Leases of the workers that come to harm are short, so that nobody waits long. Those of the shop are not: on a very
+/// busy machine a healthy worker must not lose its jobs by chance.
+const LEASES: [(&str, Duration); 4] = [
+    (SHOP, Duration::from_secs(10)),
+    (IMAGES, Duration::from_secs(2)),
+    (EXPORTS, Duration::from_secs(2)),
+    (REPORTS, Duration::from_secs(2)),
+];
+
+/// Five processes write one file, perhaps on a disk that is busy with other things: nobody gives up early.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The store and the directory it lies in.
 pub(super) struct Stage {
-    pub(super) store: SqliteStore,
-    pub(super) steps: Vec<Step>,
-    pub(super) reclaimed: u64,
-    pub(super) stale_refused: u64,
-    clock: ManualClock,
-    /// Jobs in the order they were stored, and what the account calls them.
-    jobs: Vec<(JobId, String)>,
-    random: [u8; 10],
+    pub(super) store: Arc<dyn Store>,
+    // After the store: what is open cannot be removed everywhere.
+    pub(super) dir: TempDir,
 }
 
-/// One paragraph of the account.
-pub(super) struct Step {
-    pub(super) title: String,
-    pub(super) notes: Vec<String>,
-}
-
-/// How everything ended.
-#[derive(Default)]
-pub(super) struct Tally {
-    pub(super) states: BTreeMap<State, u64>,
-    pub(super) jobs: Vec<JobEnd>,
-}
-
-/// How one job ended.
-pub(super) struct JobEnd {
-    pub(super) name: String,
-    pub(super) priority: Priority,
-    pub(super) state: State,
-    pub(super) history: String,
-}
+/// A directory that only this user can read; removed when dropped.
+pub(super) struct TempDir(PathBuf);
 
 impl Stage {
     pub(super) async fn open() -> Result<Self, Failure> {
-        let clock = ManualClock::new(moment::now());
-        let options = SqliteOptions { clock: Clock::Manual(clock.clone()), ..SqliteOptions::default() };
-        let store = SqliteStore::in_memory(options)?;
+        let dir = TempDir::new()?;
+        let store = store(dir.path())?;
         store.migrate().await?;
-        Ok(Self { store, steps: Vec::new(), reclaimed: 0, stale_refused: 0, clock, jobs: Vec::new(), random: [0; 10] })
-    }
-
-    pub(super) fn say(&mut self, title: impl Into<String>) {
-        self.steps.push(Step { title: title.into(), notes: Vec::new() });
-    }
-
-    pub(super) fn note(&mut self, note: impl Into<String>) {
-        if let Some(step) = self.steps.last_mut() {
-            step.notes.push(note.into());
+        let stage = Self { store: Arc::new(store), dir };
+        for (queue, _) in LEASES {
+            stage.set_lease(queue).await?;
         }
+        Ok(stage)
     }
 
-    pub(super) fn wait(&self, time: Duration) {
-        self.clock.advance(time);
+    /// Sets a queue's lease time; a second time it is a write that changes nothing.
+    pub(super) async fn set_lease(&self, queue: &str) -> Result<(), Failure> {
+        let lease_ttl = LEASES.iter().find(|(name, _)| *name == queue).map_or(Duration::from_secs(10), |(_, ttl)| *ttl);
+        Ok(self.store.set_queue(SetQueue { queue: QueueName::new(queue)?, lease_ttl }).await?)
     }
 
-    pub(super) async fn worker(&self, name: &str) -> Result<WorkerId, Failure> {
-        Ok(self.store.register_worker(&WorkerName::new(name)?).await?)
-    }
-
-    /// A job with the next id. The ids of a tour only have to differ from each other.
-    pub(super) fn draft(&mut self, kind: &str, priority: Priority, max_attempts: u16) -> Result<NewJob, Failure> {
-        self.random[9] += 1;
-        let id = JobId::from_parts(self.clock.now(), self.random);
-        let payload = Json::parse("payload", format!("{{\"n\":{}}}", self.random[9]))?;
-        let rules = Rules { max_attempts, ..Rules::default() };
-        Ok(NewJob { priority, rules, ..NewJob::new(id, KindName::new(kind)?, payload) })
-    }
-
-    /// Stores a job under a name for the account.
-    pub(super) async fn enqueue(&mut self, name: &str, job: NewJob) -> Result<JobId, Failure> {
-        let id = job.id;
-        self.store.enqueue_jobs(vec![job]).await?;
-        self.jobs.push((id, name.to_owned()));
-        Ok(id)
-    }
-
-    pub(super) async fn claim(&self, worker: WorkerId, limit: u32) -> Result<Claimed, Failure> {
-        let request = ClaimJobs::new(worker, QueueName::default(), limit);
-        let nothing = || Failure::new("demo", exit::REFUSED, "the store handed out nothing although jobs are due");
-        self.store.claim_jobs(request).await?.ok_or_else(nothing)
-    }
-
-    /// Reports one ending as a worker does.
-    pub(super) async fn end(
-        &self,
-        worker: WorkerId,
-        claimed: &Claimed,
-        job: JobId,
-        ending: Ending,
-    ) -> Result<Ended, Failure> {
-        let report = EndJobs { worker, lease: claimed.lease, jobs: vec![EndJob { job, ending }] };
-        let silent = || Failure::new("demo", exit::REFUSED, "the store did not answer a report");
-        self.store.end_jobs(report).await?.first().copied().ok_or_else(silent)
-    }
-
-    /// Reports that every job of a batch is done.
-    pub(super) async fn complete(&self, worker: WorkerId, claimed: &Claimed) -> Result<(), Failure> {
-        for job in &claimed.jobs {
-            self.end(worker, claimed, job.id, Ending::Succeeded { result: None, usage: None }).await?;
-        }
-        Ok(())
-    }
-
-    /// What the account calls these jobs.
-    pub(super) fn names<'a>(&self, jobs: impl IntoIterator<Item = &'a JobId>) -> String {
-        let names: HashMap<JobId, &str> = self.jobs.iter().map(|(id, name)| (*id, name.as_str())).collect();
-        let name = |job: &JobId| names.get(job).map_or_else(|| job.to_string(), |name| (*name).to_owned());
-        jobs.into_iter().map(name).collect::<Vec<_>>().join(", ")
-    }
-
-    pub(super) async fn tally(&self) -> Result<Tally, Failure> {
-        let mut tally = Tally::default();
-        for (id, name) in &self.jobs {
-            let job = self.store.show_job(&Sight::All, *id).await?;
-            let (state, priority) = (job.summary.state, job.summary.priority);
-            let history: Vec<&str> = job.attempts.iter().map(|attempt| attempt.how.as_str()).collect();
-            *tally.states.entry(state).or_default() += 1;
-            tally.jobs.push(JobEnd { name: name.clone(), priority, state, history: history.join(" → ") });
-        }
-        Ok(tally)
+    /// Lets jobs end that wait for the story.
+    pub(super) fn open_gate(&self, name: &str) -> Result<(), Failure> {
+        let gate = kinds::gate(self.dir.path(), name);
+        std::fs::write(&gate, "").map_err(|error| no_directory(self.dir.path(), &error))
     }
 }
 
-/// What a worker reports after an error: core decides, from the job's own rules.
-pub(super) fn failure(job: &ClaimedJob, claimed: &Claimed, class: Class, message: &str) -> Ending {
-    let error = Json::from_store(format!("{{\"message\":{}}}", quote(message)));
-    let held = Job {
-        state: State::Running,
-        attempt: job.attempt,
-        losses: job.losses,
-        run_at: job.run_at,
-        lease: Some(claimed.lease),
-        cancel_requested: false,
-        rules: job.rules.clone(),
-    };
-    match decide_failure(&held, class, None, Roll(0)) {
-        (How::Failed, ..) => Ending::Failed { error },
-        (How::Dead, ..) => Ending::Dead { error },
-        (_, _, delay) => Ending::Retry { delay, error },
+/// The store in a demo's directory, for the demo itself and for its workers.
+pub(super) fn store(dir: &Path) -> Result<SqliteStore, Failure> {
+    let options = SqliteOptions { busy_timeout: BUSY_TIMEOUT, ..SqliteOptions::default() };
+    Ok(SqliteStore::open(dir.join("tenure.db"), options)?)
+}
+
+impl TempDir {
+    fn new() -> Result<Self, Failure> {
+        let mut random = [0; 6];
+        let none =
+            |error| Failure::new("random", exit::STORE, "no random bits for a directory's name").caused_by(&error);
+        getrandom::fill(&mut random).map_err(none)?;
+        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = std::env::temp_dir().join(format!("tenure-demo-{random}"));
+        let mut make = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
+        // Not `recursive`: a directory that is there already is somebody else's.
+        make.create(&path).map_err(|error| no_directory(&path, &error))?;
+        Ok(Self(path))
     }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        // What cannot be removed is the system's to clean: it is its temporary directory.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn no_directory(path: &Path, error: &std::io::Error) -> Failure {
+    let message = format!("the demo cannot write to {}", path.display());
+    Failure::new("demo", exit::STORE, message).caused_by(error).hint("TMPDIR says where temporary files go.")
 }

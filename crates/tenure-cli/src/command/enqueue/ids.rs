@@ -10,7 +10,7 @@ use crate::moment;
 
 /// Makes ids. Random bits come with each new millisecond; within one the last bits count up.
 #[derive(Debug)]
-pub(super) struct Ids {
+pub(crate) struct Ids {
     at: Timestamp,
     random: [u8; 10],
 }
@@ -19,12 +19,12 @@ pub(super) struct Ids {
 const COUNTER: std::ops::Range<usize> = 3..10;
 
 impl Ids {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { at: Timestamp::EPOCH, random: [0; 10] }
     }
 
     /// The next id, by this machine's clock.
-    pub(super) fn next(&mut self) -> Result<JobId, Failure> {
+    pub(crate) fn next(&mut self) -> Result<JobId, Failure> {
         self.next_at(moment::now())
     }
 

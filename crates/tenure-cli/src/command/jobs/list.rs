@@ -5,15 +5,15 @@ use std::time::Duration;
 use clap::Args;
 use tenure_core::name::{KindName, QueueName, TenantName};
 use tenure_core::{JobId, State, Timestamp};
-use tenure_store::operate::BATCH_MAX;
 use tenure_store::record::{JobFilter, JobSummary};
 
-use super::{error_text, kind, queue, state};
-use crate::args::{TenantArg, job_id, limit};
+use super::state;
+use crate::args::{TenantArg, job_id, kind, limit, page_size, queue};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::moment;
 use crate::paint::Paint;
+use crate::pretty::error_text;
 use crate::table::{Cell, Table, shorten};
 use crate::wire::JobLine;
 
@@ -45,7 +45,7 @@ pub(super) struct ListArgs {
     #[command(flatten)]
     tenant: TenantArg,
     /// At most this many, up to 1000 [also: --recent]
-    #[arg(long, alias = "recent", value_name = "N", default_value_t = 20, value_parser = count)]
+    #[arg(long, alias = "recent", value_name = "N", default_value_t = 20, value_parser = page_size)]
     limit: u32,
     /// Only jobs older than this one
     #[arg(long, value_name = "ID", value_parser = job_id)]
@@ -76,14 +76,15 @@ pub(super) async fn run(args: ListArgs, session: &mut Session) -> Result<Answer,
         session.out.line(nothing);
         return Ok(Answer::Done);
     }
-    session.out.table(&table(&jobs, moment::now()));
+    session.out.table_with_note(table(&jobs, moment::now()));
     if let Some(last) = jobs.last().filter(|_| jobs.len() == filter.limit as usize) {
         session.out.line(format!("\nThere may be more: add --before {}", last.id));
     }
     Ok(Answer::Done)
 }
 
-fn table(jobs: &[JobSummary], now: Timestamp) -> Table {
+/// Also what `dead list --each` shows.
+pub(crate) fn table(jobs: &[JobSummary], now: Timestamp) -> Table {
     // Who has one tenant does not want to read its name on every line.
     let tenants = jobs.iter().any(|job| job.tenant != TenantName::default());
     let mut head = vec!["ID", "STATE", "QUEUE", "KIND", "PRIO", "TRY", "CREATED", "NOTE"];
@@ -111,7 +112,7 @@ fn table(jobs: &[JobSummary], now: Timestamp) -> Table {
 }
 
 /// What a person wants to know next about a job in its state.
-fn note(job: &JobSummary, now: Timestamp) -> String {
+pub(super) fn note(job: &JobSummary, now: Timestamp) -> String {
     let due = if job.run_at <= now { "due".to_owned() } else { format!("due {}", moment::relative(job.run_at, now)) };
     let error = || job.error.as_ref().map(|error| shorten(&error_text(error), ERROR_CHARS_MAX));
     let head = match job.state {
@@ -127,11 +128,6 @@ fn note(job: &JobSummary, now: Timestamp) -> String {
         Some(error) => format!("{head}: {error}"),
         None => head,
     }
-}
-
-fn count(text: &str) -> Result<u32, String> {
-    let count = text.parse().ok().filter(|count| (1..=BATCH_MAX).contains(count));
-    count.ok_or_else(|| format!("it is 1 to {BATCH_MAX}"))
 }
 
 fn stuck(text: &str) -> Result<Duration, String> {

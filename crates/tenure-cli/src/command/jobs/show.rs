@@ -4,14 +4,13 @@ use clap::Args;
 use tenure_core::{JobId, State, Timestamp};
 use tenure_store::record::{AttemptRecord, JobRecord};
 
-use super::error_text;
 use crate::args::{TenantArg, job_id};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
-use crate::pretty;
+use crate::pretty::{self, error_text};
 use crate::table::{Cell, Table, printable};
 use crate::wire::JobDocument;
 

@@ -1,9 +1,12 @@
 //! `tenure queues list`: every queue and what is in it.
 
 use clap::Args;
+use tenure_core::Timestamp;
+use tenure_store::record::QueueRecord;
 
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
+use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
 use crate::wire::QueueLine;
@@ -13,7 +16,8 @@ Examples:
   tenure queues list
   tenure queues list --json
 
-DUE can be claimed now, SCHEDULED waits for its time, RUNNING is in a worker's hands.";
+DUE can be claimed now, SCHEDULED waits for its time, RUNNING is in a worker's hands.
+OLDEST is how long the job that waits longest has been due.";
 
 /// List queues with their counts
 #[derive(Debug, Args)]
@@ -21,7 +25,8 @@ DUE can be claimed now, SCHEDULED waits for its time, RUNNING is in a worker's h
 pub(super) struct ListArgs {}
 
 pub(super) async fn run(_: &ListArgs, session: &mut Session) -> Result<Answer, Failure> {
-    let queues = session.store().await?.list_queues().await?;
+    let store = session.store().await?;
+    let queues = store.list_queues().await?;
     if session.out.is_json() {
         session.out.json(&queues.iter().map(QueueLine::from).collect::<Vec<_>>())?;
         return Ok(Answer::Done);
@@ -30,21 +35,28 @@ pub(super) async fn run(_: &ListArgs, session: &mut Session) -> Result<Answer, F
         session.out.line("No queues yet: the first job of a queue creates it.");
         return Ok(Answer::Done);
     }
-    let mut table = Table::new(&["QUEUE", "STATE", "DUE", "SCHEDULED", "RUNNING", "LEASE"]);
-    for queue in &queues {
+    session.out.table(&table(&queues, store.now().await?));
+    Ok(Answer::Done)
+}
+
+/// Also what `jobs watch` and `stats` show.
+pub(crate) fn table(queues: &[QueueRecord], now: Timestamp) -> Table {
+    let mut table = Table::new(&["QUEUE", "STATE", "DUE", "SCHEDULED", "RUNNING", "OLDEST", "LEASE"]);
+    for queue in queues {
         let state = match queue.paused {
             true => Cell::painted("paused", Paint::Yellow),
             false => Cell::painted("open", Paint::Green),
         };
+        let oldest = queue.oldest_due.map_or_else(|| "-".to_owned(), |due| moment::span(now.since(due)));
         table.row(vec![
             queue.name.as_str().into(),
             state,
             Cell::number(queue.due),
             Cell::number(queue.scheduled),
             Cell::number(queue.running),
-            tenure_core::duration::format(queue.lease_ttl).into(),
+            Cell::number(oldest),
+            Cell::dim(tenure_core::duration::format(queue.lease_ttl)),
         ]);
     }
-    session.out.table(&table);
-    Ok(Answer::Done)
+    table
 }

@@ -5,8 +5,7 @@ use serde_json::json;
 use tenure_core::name::QueueName;
 use tenure_store::operate::PauseQueue;
 
-use super::queue;
-use crate::args::WordArgs;
+use crate::args::{WordArgs, queue};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 

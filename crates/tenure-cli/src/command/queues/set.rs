@@ -8,8 +8,7 @@ use tenure_core::duration;
 use tenure_core::name::QueueName;
 use tenure_store::operate::SetQueue;
 
-use super::queue;
-use crate::args::limit;
+use crate::args::{limit, queue};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 

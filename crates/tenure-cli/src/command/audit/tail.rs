@@ -1,0 +1,134 @@
+//! `tenure audit tail`: the newest journal rows, and those that come.
+
+use std::time::Duration;
+
+use clap::Args;
+use tenure_core::journal::JournalRow;
+
+use super::newest::newest;
+use super::seen::Seen;
+use crate::args::page_size;
+use crate::command::{Answer, Session};
+use crate::failure::Failure;
+use crate::follow::Follow;
+use crate::moment;
+use crate::output::Output;
+use crate::paint::Paint;
+use crate::table::{Cell, Table, shorten};
+use crate::wire::JournalLine;
+
+/// Pause between two looks.
+const EVERY: Duration = Duration::from_secs(1);
+/// Characters of a row's last column.
+const NOTE_CHARS_MAX: usize = 80;
+const TITLES: [&str; 7] = ["ROW", "WHEN", "EVENT", "LEASE", "JOBS", "BY", "NOTE"];
+/// Widths that most rows keep, so that rows that come later line up.
+const WIDTHS: [usize; 7] = [6, 20, 16, 6, 36, 12, 0];
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure audit tail                   the 20 newest rows, newest last
+  tenure audit tail --limit 200
+  tenure audit tail --follow          and every row that comes, until Ctrl-C
+  tenure audit tail --follow --json   one JSON object a line
+
+A row is a transition: what happened to which jobs, under which lease, by whom. The enqueue itself has no row.";
+
+/// Show the newest rows of the journal, and follow it
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct TailArgs {
+    /// Go on and show what comes, until Ctrl-C
+    #[arg(long, short)]
+    follow: bool,
+    /// At most this many to begin with, up to 1000
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = page_size)]
+    limit: u32,
+}
+
+pub(super) async fn run(args: &TailArgs, session: &mut Session) -> Result<Answer, Failure> {
+    let store = session.store().await?;
+    let count = args.limit as usize;
+    let out = &mut session.out;
+    if !args.follow {
+        let (rows, _) = newest(&*store, count).await?;
+        if out.is_json() {
+            out.json(&rows.iter().map(JournalLine::from).collect::<Vec<_>>())?;
+        } else if rows.is_empty() {
+            out.line("The journal is empty: its first row comes with the first claim, cancel or pause.");
+        } else {
+            out.table_with_note(fill(Table::new(&TITLES), &rows));
+        }
+        return Ok(Answer::Done);
+    }
+    let mut follow = Follow::begin()?;
+    let (mut seen, rows) = Seen::begin(&*store, count).await?;
+    print(&rows, true, out)?;
+    out.flush()?;
+    while !out.is_closed() && follow.pause(EVERY).await {
+        let Some(news) = follow.ask(async || seen.look(&*store).await).await? else { break };
+        let rows = seen.take(news);
+        print(&rows, false, out)?;
+        out.flush()?;
+    }
+    Ok(Answer::Done)
+}
+
+fn print(rows: &[JournalRow], head: bool, out: &mut Output) -> Result<(), Failure> {
+    if out.is_json() {
+        return rows.iter().try_for_each(|row| out.json(&JournalLine::from(row)));
+    }
+    if rows.is_empty() && !head {
+        return Ok(());
+    }
+    let titles: &[&str] = if head { &TITLES } else { &[] };
+    out.table(&fill(Table::with_widths(titles, &WIDTHS), rows));
+    Ok(())
+}
+
+fn fill(mut table: Table, rows: &[JournalRow]) -> Table {
+    for row in rows {
+        table.row(vec![
+            Cell::number(row.id),
+            Cell::dim(moment::absolute(row.at)),
+            Cell::painted(row.event.as_str(), Paint::of_event(row.event)),
+            Cell::number(row.lease.map_or_else(String::new, |lease| lease.to_string())),
+            jobs(row).into(),
+            by(row).into(),
+            shorten(&note(row), NOTE_CHARS_MAX).into(),
+        ]);
+    }
+    table
+}
+
+/// The first job; the note tells how many more.
+fn jobs(row: &JournalRow) -> String {
+    row.jobs.first().map_or_else(String::new, ToString::to_string)
+}
+
+fn by(row: &JournalRow) -> String {
+    match (&row.actor, row.worker) {
+        (Some(actor), _) => actor.clone(),
+        (None, Some(worker)) => format!("worker {}", worker.0),
+        (None, None) => String::new(),
+    }
+}
+
+fn note(row: &JournalRow) -> String {
+    let more = match row.jobs.len() {
+        0 | 1 => None,
+        jobs => Some(format!("and {} more", jobs - 1)),
+    };
+    let details = row.details.as_ref().map(|details| flat(details.as_str()));
+    [more, row.reason.clone(), details].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// `queue mail` instead of `{"queue":"mail"}`.
+fn flat(json: &str) -> String {
+    let Ok(serde_json::Value::Object(members)) = serde_json::from_str(json) else { return json.to_owned() };
+    let member = |(name, value): (&String, &serde_json::Value)| match value {
+        serde_json::Value::String(text) => format!("{name} {text}"),
+        value => format!("{name} {value}"),
+    };
+    members.iter().map(member).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,98 @@
+//! `tenure config show`: every setting, its value and where it comes from.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use tenure_core::duration;
+
+use crate::command::{Answer, Session};
+use crate::failure::Failure;
+use crate::settings::{Origin, Setting, Settings, WorkerFlags};
+use crate::table::{Cell, Table};
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure config show                       every setting and where it comes from
+  TENURE_TENANT=acme tenure config show    the environment wins over tenure.toml
+  tenure --data-dir ./data config show     a flag wins over both
+
+tenure.toml knows these keys, all of them text:
+  database  = \"postgres://localhost/app\"   or an SQLite file, relative to tenure.toml
+  data_dir  = \"data\"                       used where no database is named
+  tenant    = \"acme\"                       for whom jobs are enqueued, whose jobs are shown
+  actor     = \"ops\"                        who appears in the journal
+  worker_id = \"mail-1\"                     a worker's name
+  log       = \"json\"                       or human
+  log_level = \"info\"                       off, error, warn, info, debug or trace
+  retention = \"7d\"                         how long ended jobs are kept
+  grace     = \"30s\"                        how long running jobs may take to end
+Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL or DATABASE_URL, the worker's
+name TENURE_WORKER_ID or WORKER_ID. Passwords are never shown.";
+
+/// Show every setting and where it comes from
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    pub(super) worker: WorkerFlags,
+}
+
+/// A setting as it is shown; `None` where nobody said anything and there is no default.
+struct Row {
+    name: &'static str,
+    value: Option<String>,
+    origin: String,
+}
+
+pub(super) fn run(session: &mut Session) -> Result<Answer, Failure> {
+    let rows = rows(&session.settings);
+    let file = session.settings.file.as_ref().map(|path| path.display().to_string());
+    if session.out.is_json() {
+        let entry = |row: Row| (row.name.to_owned(), json!({ "value": row.value, "from": row.origin }));
+        let settings: serde_json::Map<_, _> = rows.into_iter().map(entry).collect();
+        session.out.json(&json!({ "file": file, "settings": settings }))?;
+        return Ok(Answer::Done);
+    }
+    let mut table = Table::new(&["SETTING", "VALUE", "FROM"]);
+    for row in rows {
+        let value = row.value.map_or_else(|| Cell::dim("-"), Cell::from);
+        table.row(vec![row.name.into(), value, Cell::dim(row.origin)]);
+    }
+    session.out.table(&table);
+    if file.is_none() {
+        session.out.line("\nNo tenure.toml in this directory.");
+    }
+    Ok(Answer::Done)
+}
+
+fn rows(settings: &Settings) -> [Row; 8] {
+    let worker = &settings.worker;
+    let tenant = optional("tenant", settings.tenant.as_ref(), ToString::to_string);
+    let mut actor = optional("actor", settings.actor.as_ref(), Clone::clone);
+    // Where nobody says who acts, it is the user.
+    actor.value = actor.value.or_else(|| settings.actor(None));
+    [
+        said("database", &settings.location, ToString::to_string),
+        tenant,
+        actor,
+        optional("worker_id", worker.id.as_ref(), ToString::to_string),
+        said("log", &worker.log, |log| log.as_str().to_owned()),
+        said("log_level", &worker.log_level, |level| level.as_str().to_owned()),
+        said("retention", &worker.retention, format),
+        said("grace", &worker.grace, format),
+    ]
+}
+
+fn said<T>(name: &'static str, setting: &Setting<T>, show: impl FnOnce(&T) -> String) -> Row {
+    Row { name, value: Some(show(&setting.value)), origin: setting.origin.to_string() }
+}
+
+fn optional<T>(name: &'static str, setting: Option<&Setting<T>>, show: impl FnOnce(&T) -> String) -> Row {
+    let nobody = Row { name, value: None, origin: Origin::Default.to_string() };
+    setting.map_or(nobody, |setting| said(name, setting, show))
+}
+
+fn format(duration: &Duration) -> String {
+    duration::format(*duration)
+}

@@ -1,0 +1,171 @@
+//! `tenure worker`: run jobs of the built-in kinds until told to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use tenure_core::duration;
+use tenure_core::name::QueueName;
+use tenure_core::worker_loop::ERROR_WAIT;
+use tenure_store::Store;
+use tenure_worker::{Summary, Worker, signal};
+
+use super::{Answer, Session};
+use crate::args::limit;
+use crate::failure::{Failure, exit};
+use crate::settings::WorkerFlags;
+use crate::{kinds, log, open};
+
+const EXAMPLES: &str = "\
+Examples:
+  tenure worker                                  ten slots on queue default
+  tenure worker --queue mail=4 --queue pages=20  slots per queue
+  tenure worker --once                           until nothing is due or running, then exit
+  tenure enqueue http '{\"url\": \"http://127.0.0.1:8080/\", \"body\": {\"order\": 42}}'
+
+Kinds it can run, with their payloads:
+  noop   anything
+  sleep  {\"for\": \"2s\"}
+  fail   {\"how\": \"transient\", \"message\": \"…\", \"until\": 3}
+         how: transient, permanent, dead, snooze, canceled, panic; it succeeds at attempt `until`
+  http   {\"url\": \"https://…\", \"method\": \"POST\", \"headers\": {}, \"body\": …, \"timeout\": \"30s\"}
+         2xx succeeds; 429, 5xx, timeouts and lost connections are tried again; other 4xx fail
+Jobs of other kinds are given back for other workers: your own kinds are handlers in your own program.
+
+The first SIGTERM or Ctrl-C stops claiming and lets running jobs finish for the grace period; what is left is given
+back, no attempt charged, and the exit code is 0. A second one ends the process at once, with exit code 130.";
+
+/// Run jobs until told to stop
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct WorkerArgs {
+    /// A queue to serve, with its slots: jobs of it that run at once here; may be repeated
+    #[arg(long = "queue", value_name = "NAME[=SLOTS]", value_parser = queue)]
+    queues: Vec<(QueueName, Option<u32>)>,
+    /// Slots of queues that do not say
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    slots: u32,
+    /// Jobs claimed ahead of free slots, for throughput of very short jobs
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    prefetch: u32,
+    /// The longest wait between two looks for work
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = time)]
+    poll: Duration,
+    /// Exit when nothing is due or running
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    pub(crate) settings: WorkerFlags,
+}
+
+pub(crate) fn run(args: &WorkerArgs, session: &mut Session) -> Result<Answer, Failure> {
+    log::start(&session.settings.worker);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new("runtime", exit::STORE, "no runtime").caused_by(&error))?;
+    let ran = runtime.block_on(work(args, session));
+    // A handler that blocks its thread must not keep the process.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    let summary = ran?;
+    if session.out.is_json() {
+        session.out.json(&to_json(&summary))?;
+    }
+    Ok(Answer::Done)
+}
+
+async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> {
+    let unheard =
+        |error: std::io::Error| Failure::new("worker", exit::STORE, "the worker cannot start").caused_by(&error);
+    // Before anything else: also a process that starts is told to stop.
+    let stop = signal::first_then_exit_on_second().map_err(unheard)?;
+    tokio::pin!(stop);
+    let store = tokio::select! {
+        biased;
+        () = &mut stop => return Ok(Summary::default()),
+        store = connect(session) => store?,
+    };
+    let settings = &session.settings.worker;
+    let mut worker = Worker::builder(&store)
+        .grace(settings.grace.value)
+        .retention(Some(settings.retention.value))
+        .poll_every(args.poll)
+        .prefetch(args.prefetch);
+    if let Some(id) = &settings.id {
+        worker = worker.name(id.value.as_str());
+    }
+    let mut queues = args.queues.clone();
+    if queues.is_empty() {
+        queues.push((QueueName::default(), None));
+    }
+    for (queue, slots) in &queues {
+        worker = worker.queue(queue.as_str(), slots.unwrap_or(args.slots));
+    }
+    let worker = kinds::add(worker)?.build()?;
+    let names: Vec<&str> = kinds::KINDS.iter().map(|(kind, _)| *kind).collect();
+    tracing::info!(store = %session.settings.location.value, kinds = names.join(" "), "the worker starts; Ctrl-C stops it");
+    let watched: Vec<QueueName> = queues.into_iter().map(|(queue, _)| queue).collect();
+    let until = async {
+        tokio::select! {
+            () = stop => {}
+            () = idle(&*store, &watched), if args.once => {}
+        }
+    };
+    worker.run_until(until).await.map_err(unheard)
+}
+
+/// The store, waited for: a worker that starts before its database is no error. Everything else is.
+async fn connect(session: &Session) -> Result<Arc<dyn Store>, Failure> {
+    loop {
+        match open::ready(&session.settings.location).await {
+            // A file that cannot be opened today cannot be opened in five seconds.
+            Err(failure) if failure.code() == "unavailable" && session.settings.location.value.is_server() => {
+                tracing::warn!(error = %failure.message(), "the store is not available; trying again");
+                tokio::time::sleep(ERROR_WAIT).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Until nothing is due or running. A look that fails says nothing.
+async fn idle(store: &dyn Store, queues: &[QueueName]) {
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let Ok(records) = store.list_queues().await else { continue };
+        let busy = records.iter().filter(|record| queues.contains(&record.name) && !record.paused);
+        if busy.map(|record| record.due + record.running).sum::<u64>() == 0 {
+            return;
+        }
+    }
+}
+
+fn to_json(summary: &Summary) -> serde_json::Value {
+    json!({
+        "claimed": summary.claimed,
+        "succeeded": summary.succeeded,
+        "failed": summary.failed,
+        "released": summary.released,
+        "refused": summary.refused,
+        "fenced": summary.fenced,
+        "unknown_kinds": summary.unknown_kinds,
+    })
+}
+
+fn queue(text: &str) -> Result<(QueueName, Option<u32>), String> {
+    let (name, slots) = match text.split_once('=') {
+        Some((name, slots)) => (name, Some(slots)),
+        None => (text, None),
+    };
+    let slots = slots.map(|slots| match slots.parse() {
+        Ok(slots @ 1..=10_000) => Ok(slots),
+        _ => Err(format!("`{slots}` slots: a queue has 1 to 10000, such as {name}=10")),
+    });
+    Ok((name.parse().map_err(limit)?, slots.transpose()?))
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    match duration::parse("poll", text).map_err(limit)? {
+        time if time.is_zero() => Err("it is longer than zero".into()),
+        time => Ok(time),
+    }
+}

@@ -1,0 +1,40 @@
+//! A `tenure worker` that runs beside the test; killed at the end.
+
+use std::io::Read;
+use std::process::{Child, Command};
+
+use crate::place::{Place, Ran};
+
+pub(crate) struct Running(Option<Child>);
+
+impl Running {
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
+        let mut command = place.command(args);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        Self(Some(command.spawn().unwrap()))
+    }
+
+    /// Kills it with -9.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Asks it to stop, as a process supervisor does, and answers how it ended.
+    pub(crate) fn terminate(mut self) -> Ran {
+        let mut child = self.0.take().unwrap();
+        assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+        let (mut out, mut err) = (String::new(), String::new());
+        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        Ran { code: child.wait().unwrap().code().expect("ended by a signal"), out, err }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
