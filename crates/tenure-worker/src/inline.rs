@@ -7,8 +7,6 @@ use tenure_store::StoreError;
 use tenure_store::lease::{ClaimJobs, LEASE_JOBS_MAX};
 use tokio::time::Instant;
 
-use crate::ctx::{Ctx, Place};
-use crate::held::{self, Taken};
 use crate::reporter::Reporter;
 use crate::shared::{Shared, Summary};
 use crate::slot;
@@ -27,19 +25,7 @@ pub(crate) async fn run_until_idle(shared: &Arc<Shared>) -> Result<Summary, Stor
             let request = ClaimJobs::new(worker, queue.clone(), LEASE_JOBS_MAX);
             let Some(claimed) = shared.store.claim_jobs(request).await? else { continue };
             found = true;
-            let deadline = held::deadline(sent, claimed.ttl);
-            let contexts: Vec<Ctx> = claimed
-                .jobs
-                .into_iter()
-                .map(|job| {
-                    let client = shared.client.clone().for_tenant(job.tenant.clone());
-                    let place = Place { queue: queue.clone(), worker, lease: claimed.lease, deadline };
-                    Ctx::new(job, place, client, Arc::clone(&shared.stopping))
-                })
-                .collect();
-            let taken = Taken { lease: claimed.lease, ttl: claimed.ttl, renew_every: claimed.ttl, sent };
-            shared.held.take(&taken, &contexts);
-            shared.gauge.claim(contexts.len());
+            let contexts = shared.take(claimed, queue, worker, sent);
             for ctx in contexts {
                 slot::run(shared, &reporter, &ctx).await;
             }

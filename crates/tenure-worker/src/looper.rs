@@ -14,9 +14,7 @@ use tenure_store::StoreError;
 use tenure_store::lease::{ClaimJobs, Claimed};
 use tokio::time::Instant;
 
-use crate::ctx::{Ctx, Place};
 use crate::duty::{Reclaimer, Sweeper};
-use crate::held::{self, Taken};
 use crate::lane::{self, Lane};
 use crate::reporter::Reporter;
 use crate::shared::Shared;
@@ -214,25 +212,15 @@ impl Loop {
     fn hand_out(&mut self) -> Event {
         let Some(Found { lane, claimed, sent }) = self.found.take() else { return Event::Yield };
         self.misses = 0;
-        let Claimed { lease, ttl, jobs, canceled } = claimed;
-        for job in &canceled {
+        for job in &claimed.canceled {
             tracing::info!(job.id = %job, "canceled before it ran");
         }
-        let (Some(worker), false) = (self.shared.worker.get().copied(), jobs.is_empty()) else { return Event::Yield };
+        let Some(worker) = self.shared.worker.get().copied() else { return Event::Yield };
+        if claimed.jobs.is_empty() {
+            return Event::Yield;
+        }
         let lane = &self.lanes[lane];
-        let deadline = held::deadline(sent, ttl);
-        let contexts: Vec<Ctx> = jobs
-            .into_iter()
-            .map(|job| {
-                let client = self.shared.client.clone().for_tenant(job.tenant.clone());
-                let place = Place { queue: lane.queue.clone(), worker, lease, deadline };
-                Ctx::new(job, place, client, Arc::clone(&self.shared.stopping))
-            })
-            .collect();
-        let renew_every = held::renew_every(self.shared.options.renew_every, ttl);
-        self.shared.held.take(&Taken { lease, ttl, renew_every, sent }, &contexts);
-        self.shared.gauge.claim(contexts.len());
-        tracing::debug!(batch_claimed_count = contexts.len(), lease.no = %lease, queue = %lane.queue, "claimed");
+        let contexts = self.shared.take(claimed, &lane.queue, worker, sent);
         for ctx in contexts {
             let (shared, reporter, running) =
                 (Arc::clone(&self.shared), self.reporter.clone(), Arc::clone(&lane.running));

@@ -3,14 +3,17 @@
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tenure_core::{WorkerId, worker_loop};
+use tenure_core::{QueueName, WorkerId, worker_loop};
 use tenure_store::Store;
+use tenure_store::lease::Claimed;
 use tenure_store::worker::{About, Beat};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::client::Client;
+use crate::ctx::{Ctx, Place};
 use crate::flag::Flag;
-use crate::held::Held;
+use crate::held::{self, Held, Taken};
 use crate::options::Options;
 use crate::route::Routes;
 use crate::trouble::Trouble;
@@ -121,6 +124,25 @@ pub(crate) fn count(counter: &AtomicU64) {
 }
 
 impl Shared {
+    /// Takes what was claimed into hand: the keeper renews it from now on, and each job has its context.
+    pub(crate) fn take(&self, claimed: Claimed, queue: &QueueName, worker: WorkerId, sent: Instant) -> Vec<Ctx> {
+        let Claimed { lease, ttl, jobs, .. } = claimed;
+        let deadline = held::deadline(sent, ttl);
+        let contexts: Vec<Ctx> = jobs
+            .into_iter()
+            .map(|job| {
+                let client = self.client.clone().for_tenant(job.tenant.clone());
+                let place = Place { queue: queue.clone(), worker, lease, deadline };
+                Ctx::new(job, place, client, Arc::clone(&self.stopping))
+            })
+            .collect();
+        let renew_every = held::renew_every(self.options.renew_every, ttl);
+        self.held.take(&Taken { lease, ttl, renew_every, sent }, &contexts);
+        self.gauge.claim(contexts.len());
+        tracing::debug!(batch_claimed_count = contexts.len(), lease.no = %lease, queue = %queue, "claimed");
+        contexts
+    }
+
     /// What the registry is told now.
     pub(crate) fn beat(&self, worker: WorkerId) -> Beat {
         Beat {
