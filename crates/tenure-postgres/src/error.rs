@@ -24,6 +24,8 @@ pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
         "3F000" | "42P01" | "42883" | "42703" => {
             Some(StoreError::Schema(format!("the schema is missing or too old ({message}): run `tenure migrate`")))
         }
+        // Data that the server cannot hold, such as text it cannot encode: what was sent is at fault, not the store.
+        code if code.starts_with("22") => Some(StoreError::Invalid(Invalid::new("input", code, message))),
         code if PASSING.iter().any(|class| code.starts_with(class)) => None,
         code => Some(StoreError::Corrupt(format!("{message} (SQLSTATE {code})"))),
     }

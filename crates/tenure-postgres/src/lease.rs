@@ -44,16 +44,13 @@ impl LeaseStore for PgStore {
         let now = self.moment();
         let params: [Param<'_>; 3] =
             [(&request.worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY), (&now, Type::TIMESTAMPTZ)];
-        let mut leases = Vec::new();
-        let mut cancel_requested = Vec::new();
+        let mut renewed = Renewed::default();
         for row in self.call(Desk::Short, statement::RENEW_LEASES, &params).await? {
-            let ttl_ms = u64::try_from(get::<i32>(&row, "lease_ttl_ms")?).unwrap_or(0);
-            leases.push((LeaseNo(get(&row, "no")?), Duration::from_millis(ttl_ms)));
-            cancel_requested.extend(job_ids(&row, "cancel_requested")?);
+            renewed.leases.push(LeaseNo(get(&row, "no")?));
+            renewed.cancel_requested.extend(job_ids(&row, "cancel_requested")?);
         }
-        leases.sort_unstable();
-        let (leases, ttls) = leases.into_iter().unzip();
-        Ok(Renewed { leases, ttls, cancel_requested })
+        renewed.leases.sort_unstable();
+        Ok(renewed)
     }
 
     async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError> {

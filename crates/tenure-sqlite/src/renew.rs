@@ -1,7 +1,5 @@
 //! Leases by their numbers: renew, and drop what is empty.
 
-use std::time::Duration;
-
 use rusqlite::named_params;
 use tenure_core::{LeaseNo, WorkerId};
 use tenure_store::lease::{RenewLeases, Renewed};
@@ -20,12 +18,11 @@ pub(crate) fn renew_leases(tx: &Tx<'_>, request: &RenewLeases) -> Result<Renewed
     let mut renewed = Renewed::default();
     for lease in &request.leases {
         let params = named_params! { ":lease": lease.0, ":worker": request.worker.0, ":now": tx.now.as_micros() };
-        let held = tx.one(RENEW_LEASE, params, |row| Ok((text(row, 0)?.to_owned(), row.get::<_, i64>(1)?)))?;
-        if let Some((jobs, ttl_ms)) = held {
+        let jobs = tx.one(RENEW_LEASE, params, |row| Ok(text(row, 0)?.to_owned()))?;
+        if let Some(jobs) = jobs {
             let params = named_params! { ":lease": lease.0, ":jobs": jobs };
             renewed.cancel_requested.extend(tx.all(FIND_CANCEL_REQUESTS, params, |row| job_id(row, 0))?);
             renewed.leases.push(*lease);
-            renewed.ttls.push(Duration::from_millis(u64::try_from(ttl_ms).unwrap_or(0)));
         }
     }
     Ok(renewed)

@@ -82,10 +82,8 @@ pub struct RenewLeases {
 /// What a renewal did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Renewed {
-    /// Leases that are good for another TTL.
+    /// Leases that are good for another time as long as they were claimed with, from the moment the renewal was *sent*.
     pub leases: Vec<LeaseNo>,
-    /// That TTL of each of them, from the moment the renewal was *sent*: the queue's may have changed since the claim.
-    pub ttls: Vec<Duration>,
     /// Jobs under these leases that somebody asked to cancel.
     pub cancel_requested: Vec<JobId>,
 }

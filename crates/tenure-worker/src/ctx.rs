@@ -135,7 +135,7 @@ impl Ctx {
             None => Ok(()),
             Some(Stop::Canceled) => Err(Fail::canceled()),
             Some(Stop::Timeout) => Err(Fail::timeout("stopped after its timeout")),
-            Some(Stop::Shutdown) => Err(Fail::snooze(Duration::ZERO)),
+            Some(Stop::Shutdown) => Err(Fail::release()),
             Some(Stop::LeaseLost) => Err(Fail::lease_lost()),
         }
     }

@@ -46,6 +46,8 @@ pub(crate) enum Means {
     Unsaid,
     Snooze(Duration),
     Canceled,
+    /// Given back, because the process goes down.
+    Release,
     /// Completing inside a transaction was refused: somebody else has the job.
     LeaseLost,
 }
@@ -128,6 +130,10 @@ impl Fail {
 
     pub(crate) fn panicked(message: impl fmt::Display) -> Self {
         Self::new(Means::Met(Met::Panic), message)
+    }
+
+    pub(crate) fn release() -> Self {
+        Self::new(Means::Release, "given back")
     }
 
     pub(crate) fn lease_lost() -> Self {

@@ -10,7 +10,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_core::{JobId, LeaseNo};
-use tenure_store::lease::Renewed;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -137,12 +136,11 @@ impl Held {
         .collect()
     }
 
-    /// These renewals, sent at `sent`, were accepted, each for the time its queue gives now.
-    pub(crate) fn renewed(&self, renewed: &Renewed, sent: Instant, every: Option<Duration>) {
+    /// These renewals, sent at `sent`, were accepted.
+    pub(crate) fn renewed(&self, numbers: &[LeaseNo], sent: Instant) {
         let mut leases = self.lock();
-        for (no, ttl) in renewed.leases.iter().zip(&renewed.ttls) {
+        for no in numbers {
             if let Some(held) = leases.by_no.get_mut(no) {
-                (held.ttl, held.renew_every) = (*ttl, renew_every(every, *ttl));
                 held.deadline = deadline(sent, held.ttl);
                 held.renew_at = sent + held.renew_every;
                 held.jobs.values().for_each(|job| job.ctx.set_deadline(held.deadline));
@@ -186,6 +184,11 @@ impl Held {
     /// Emptied leases, to be deleted in the store.
     pub(crate) fn take_emptied(&self) -> Vec<LeaseNo> {
         std::mem::take(&mut self.lock().emptied)
+    }
+
+    /// They could not be deleted now.
+    pub(crate) fn put_back_emptied(&self, leases: Vec<LeaseNo>) {
+        self.lock().emptied.extend(leases);
     }
 
     fn lock(&self) -> MutexGuard<'_, Leases> {

@@ -42,6 +42,7 @@ pub(crate) fn judge(ctx: &Ctx, answer: Answer, rules: &RuleTable, roll: Roll) ->
 fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, roll: Roll) -> Verdict {
     let ending = match &said.means {
         Means::LeaseLost => return Verdict::Drop,
+        Means::Release => Ending::Released { delay: Duration::ZERO },
         Means::Snooze(delay) => Ending::Snoozed { delay: *delay },
         // A handler that stops in time because the process goes down has nothing to answer for.
         Means::Canceled if ctx.stop() == Some(Stop::Shutdown) => Ending::Released { delay: Duration::ZERO },

@@ -13,8 +13,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{JobId, worker_loop};
-use tenure_store::lease::{EndJob, EndJobs, RenewLeases};
+use tenure_core::{JobId, WorkerId, worker_loop};
+use tenure_store::lease::{EndJob, EndJobs, Ended, RenewLeases};
 use tenure_store::operate::BATCH_MAX;
 use tenure_store::worker::Beat;
 use tenure_store::{Store, StoreError};
@@ -194,24 +194,43 @@ impl Rounds<'_> {
         if !leases.is_empty() {
             let sent = Instant::now();
             let renewed = store.renew_leases(RenewLeases { worker, leases }).await?;
-            shared.held.renewed(&renewed, sent, shared.options.renew_every);
+            shared.held.renewed(&renewed.leases, sent);
             shared.held.cancel(&renewed.cancel_requested);
             shared.trouble.over();
         }
-        if self.cancels_at <= Instant::now() && !shared.held.is_empty() {
-            self.cancels_at = Instant::now() + CANCELS_EVERY;
-            let jobs: Vec<JobId> = shared.held.attempts().iter().map(Ctx::job_id).collect();
-            for jobs in jobs.chunks(BATCH_MAX as usize) {
-                shared.held.cancel(&store.find_cancel_requests(jobs.to_vec()).await?);
-            }
+        // The rest matters less than renewing, and none of it keeps the others from being done.
+        let done = [
+            self.hear_cancels(&*store).await,
+            self.give_up_overdue(&*store).await,
+            self.drop_emptied(&*store, worker).await,
+            self.beat(&*store, false).await,
+        ];
+        done.into_iter().collect()
+    }
+
+    async fn hear_cancels(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let held = &self.shared.held;
+        if self.cancels_at > Instant::now() || held.is_empty() {
+            return Ok(());
         }
-        self.give_up_overdue(&*store).await?;
-        let emptied = shared.held.take_emptied();
-        if !emptied.is_empty() {
-            // Those that fail expire, hold nothing, and are swept away by anybody.
-            store.drop_leases(worker, emptied).await?;
+        self.cancels_at = Instant::now() + CANCELS_EVERY;
+        let jobs: Vec<JobId> = held.attempts().iter().map(Ctx::job_id).collect();
+        for jobs in jobs.chunks(BATCH_MAX as usize) {
+            held.cancel(&store.find_cancel_requests(jobs.to_vec()).await?);
         }
-        self.beat(&*store, false).await
+        Ok(())
+    }
+
+    async fn drop_emptied(&self, store: &dyn Store, worker: WorkerId) -> Result<(), StoreError> {
+        let emptied = self.shared.held.take_emptied();
+        if emptied.is_empty() {
+            return Ok(());
+        }
+        let dropped = store.drop_leases(worker, emptied.clone()).await;
+        if dropped.is_err() {
+            self.shared.held.put_back_emptied(emptied);
+        }
+        dropped.map(drop)
     }
 
     /// Reports handlers that block their thread beyond their time: nobody else can, if they block all of them.
@@ -221,7 +240,13 @@ impl Rounds<'_> {
             let rules = route.rules.as_ref().unwrap_or(&self.shared.options.rules);
             let ending = judge::timed_out(&ctx, route.timeout.unwrap_or_default(), rules, random::roll());
             let (worker, lease, job) = (ctx.0.worker, ctx.fence(), ctx.job_id());
-            store.end_jobs(EndJobs { worker, lease, jobs: vec![EndJob { job, ending }] }).await?;
+            let answers = store.end_jobs(EndJobs { worker, lease, jobs: vec![EndJob { job, ending }] }).await?;
+            match answers.first() {
+                // Its own transaction is about to end it: the next round knows more.
+                None | Some(Ended::Busy) => continue,
+                Some(Ended::LeaseLost { .. }) => {}
+                Some(Ended::Now(_) | Ended::Before(_)) => count(&self.shared.gauge.failed),
+            }
             tracing::error!(job.id = %job, job.kind = %ctx.kind(), lease.no = %lease, "the handler blocks its thread beyond its timeout: the job is given up, the slot stays taken until it returns");
             ctx.tell(Stop::LeaseLost);
             self.shared.held.settle(lease, job, 1);

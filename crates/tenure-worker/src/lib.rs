@@ -56,7 +56,7 @@ pub use extract::{FromContext, FromRef, State};
 pub use fail::Fail;
 pub use handler::Handler;
 pub use job::{Defaults, Job};
-pub use options::{KeeperPlace, Options};
+pub use options::KeeperPlace;
 pub use route::HandleOptions;
 pub use shared::Summary;
 pub use worker::{Builder, Worker};

@@ -290,6 +290,15 @@ impl Loop {
                 },
                 () = self.shared.freed.notified(), if some_full => break,
                 () = &mut rest => break,
+                // The request to be woken lasts little longer than this, and the rest may be long.
+                () = tokio::time::sleep(PUSH_EVERY), if !deaf => {
+                    for lane in self.lanes.iter_mut().filter(|lane| lane.dry) {
+                        lane.pushed = Some(Instant::now());
+                        if let Err(error) = self.shared.store.push_idle(&lane.queue).await {
+                            return self.broken("asking for wake-ups", &error);
+                        }
+                    }
+                }
             }
         }
         if !deaf {

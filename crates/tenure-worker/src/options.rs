@@ -11,9 +11,9 @@ use tenure_store::worker::QUEUES_MAX;
 /// Most slots of one queue in one process.
 pub const SLOTS_MAX: u32 = 10_000;
 
-/// How a worker works. The defaults are right for most.
+/// How a worker works. The defaults are right for most; `Builder` sets them.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub(crate) struct Options {
     /// How people read it; the machine, the process and some random digits unless set.
     pub name: Option<WorkerName>,
     /// The longest wait between two looks when nothing is due. Shorter right after work.
@@ -27,9 +27,6 @@ pub struct Options {
     /// How long a handler that was told to stop (canceled, timed out) may take before it is dropped.
     pub cancel_grace: Duration,
     /// Jobs claimed ahead of free slots, per queue. 0: none waits in memory behind a slow one.
-    ///
-    /// More gives throughput for very short jobs, and takes fairness: what is claimed ahead waits here even when another
-    /// process has free slots, and is lost with this process.
     pub prefetch: u32,
     /// How long ended jobs are kept; `None` keeps them for ever. Dead letters are kept in any case.
     pub retention: Option<Duration>,
@@ -41,6 +38,7 @@ pub struct Options {
 
 /// Where the lease keeper runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum KeeperPlace {
     /// On a thread, a runtime and a connection of its own: busy handlers cannot starve it.
     #[default]

@@ -16,7 +16,7 @@ use crate::flag::Flag;
 use crate::held::{self, Held, Taken};
 use crate::options::Options;
 use crate::route::Routes;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, Unknown};
 
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
@@ -29,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) held: Held,
     pub(crate) gauge: Gauge,
     pub(crate) trouble: Trouble,
+    pub(crate) unknown: Unknown,
     /// The process was told to stop.
     pub(crate) stopping: Arc<Flag>,
     /// A slot became free.

@@ -59,7 +59,9 @@ pub(crate) async fn run(shared: &Shared, reporter: &Reporter, ctx: &Ctx) {
         }
         None => {
             count(&shared.gauge.unknown_kinds);
-            tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), "no handler for this kind here: given back for other workers");
+            if shared.unknown.is_news(ctx.kind()) {
+                tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), "no handler for this kind here: such jobs are given back for other workers");
+            }
             Verdict::Report(Ending::Released { delay: UNKNOWN_KIND_DELAY })
         }
     };

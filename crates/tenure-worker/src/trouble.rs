@@ -1,10 +1,15 @@
-//! A store that is away is one piece of news, not one per call.
+//! What is told once, and not as often as it happens: a store that is away, a kind that nobody here knows.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tenure_core::KindName;
 use tokio::time::Instant;
 
+/// How often a kind that nobody knows is told of, and how many are remembered.
+const KIND_AGAIN: Duration = Duration::from_secs(60);
+const KINDS_MAX: usize = 1_000;
 /// How often an ongoing trouble is told again.
 const AGAIN: Duration = Duration::from_secs(10);
 /// A store that comes and goes is told of once in so long: its going, and its coming back.
@@ -62,5 +67,28 @@ impl Trouble {
 
     fn lock(&self) -> MutexGuard<'_, News> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Kinds that nobody here knows, each told of once a minute however many jobs there are.
+#[derive(Default)]
+pub(crate) struct Unknown(Mutex<HashMap<KindName, Instant>>);
+
+impl Unknown {
+    /// Whether this kind was not told of lately.
+    pub(crate) fn is_news(&self, kind: &KindName) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Kinds are other people's words: no list of them grows without end.
+        if told.len() >= KINDS_MAX {
+            told.clear();
+        }
+        let last = told.insert(kind.clone(), Instant::now());
+        match last {
+            Some(at) if at.elapsed() < KIND_AGAIN => {
+                told.insert(kind.clone(), at);
+                false
+            }
+            _ => true,
+        }
     }
 }

@@ -147,13 +147,22 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// How often leases are renewed; a third of their time unless set, and never more than half of it.
+    pub fn renew_every(mut self, every: Duration) -> Self {
+        self.options.renew_every = Some(every);
+        self
+    }
+
     /// How often expired leases are looked for; 1 s unless set.
     pub fn reclaim_every(mut self, every: Duration) -> Self {
         self.options.reclaim_every = every;
         self
     }
 
-    /// Claims so many jobs of each queue ahead of its free slots; see [`Options::prefetch`] for what that costs.
+    /// Throughput mode: claims so many jobs of each queue ahead of its free slots; 0 unless set.
+    ///
+    /// Very short jobs run without waiting for the next claim. The price: what is claimed ahead waits in this process
+    /// even when another one has free slots, behind whatever is slow here, in no certain order, and is lost with it.
     pub fn prefetch(mut self, jobs: u32) -> Self {
         self.options.prefetch = jobs;
         self
@@ -196,6 +205,7 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
             held: Default::default(),
             gauge: Gauge::default(),
             trouble: Default::default(),
+            unknown: Default::default(),
             stopping: Default::default(),
             freed: Default::default(),
         };
@@ -209,9 +219,14 @@ fn queue_slots(named: Vec<(String, u32)>, routes: &[(&'static str, Route)]) -> R
         true => routes.iter().map(|(_, route)| (route.queue.to_owned(), SLOTS_DEFAULT)).collect(),
         false => named,
     };
-    let queues: Result<BTreeMap<QueueName, u32>, Invalid> =
-        named.into_iter().map(|(queue, slots)| QueueName::new(queue).map(|queue| (queue, slots))).collect();
-    Ok(queues?.into_iter().collect())
+    let mut queues = BTreeMap::new();
+    for (queue, slots) in named {
+        let queue = QueueName::new(queue)?;
+        if queues.insert(queue.clone(), slots).is_some_and(|before| before != slots) {
+            return Err(Invalid::new("queue", queue, "it was named before with another number of slots"));
+        }
+    }
+    Ok(queues.into_iter().collect())
 }
 
 fn by_kind(routes: Vec<(&'static str, Route)>) -> Result<Routes, Invalid> {

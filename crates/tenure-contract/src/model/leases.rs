@@ -68,7 +68,6 @@ impl LeaseStore for ModelStore {
                 let asked = |id: &JobId| tables.jobs[id].job.cancel_requested;
                 renewed.cancel_requested.extend(tables.held(no).into_iter().filter(asked));
                 renewed.leases.push(no);
-                renewed.ttls.push(ttl);
             }
             Ok(renewed)
         })

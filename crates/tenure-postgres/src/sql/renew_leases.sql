@@ -9,12 +9,13 @@ with mine as materialized (
 ), renewed as (
   update tenure.lease l
   -- One reading of the clock for both, or a lease's time would drift with every renewal.
-  set renewed_at = at, expires_at = at + (l.expires_at - l.renewed_at)
+  -- In seconds: the difference of two times may be `1 day`, which is 23 hours where the clocks change.
+  set renewed_at = at, expires_at = at + make_interval(secs => extract(epoch from l.expires_at - l.renewed_at))
   from mine m cross join coalesce($3::timestamptz, clock_timestamp()) at
   where l.no = m.no and l.no = any ($2::bigint[])
-  returning l.no, l.jobs, q.lease_ttl_ms
+  returning l.no, l.jobs
 )
 -- Counted, not `not exists`: that becomes a join, and one planned beside an empty table reads all of attempt's index.
-select r.no, r.lease_ttl_ms, array(select c.job from tenure.cancel_request c where c.job = any (r.jobs)
+select r.no, array(select c.job from tenure.cancel_request c where c.job = any (r.jobs)
   and (select count(*) from tenure.attempt a where a.job = c.job and a.lease = r.no) = 0) as cancel_requested
 from renewed r

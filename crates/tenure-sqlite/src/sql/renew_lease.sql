@@ -5,4 +5,4 @@ set renewed_at = :now,
     expires_at = :now + (expires_at - coalesce(renewed_at, claimed_at))
 where lease.no = :lease
   and lease.worker = :worker
-returning jobs, (expires_at - renewed_at) / 1000;
+returning jobs;

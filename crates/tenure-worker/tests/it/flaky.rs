@@ -31,6 +31,8 @@ pub(crate) enum Fault {
     Hang,
     /// It does not happen, and never will.
     Corrupt,
+    /// It does not happen, because somebody is about to migrate.
+    Schema,
     /// The store has a bug.
     Panic,
 }
@@ -70,6 +72,8 @@ struct Plan {
     reports: Vec<usize>,
     /// How many jobs each claim asked for.
     claims: Vec<u32>,
+    /// How often somebody said that it is idle.
+    pushes: u32,
 }
 
 impl Flaky {
@@ -88,6 +92,10 @@ impl Flaky {
 
     pub(crate) fn reports(&self) -> Vec<usize> {
         self.plan.lock().unwrap().reports.clone()
+    }
+
+    pub(crate) fn pushes(&self) -> u32 {
+        self.plan.lock().unwrap().pushes
     }
 
     pub(crate) fn claims(&self) -> Vec<u32> {
@@ -111,6 +119,7 @@ impl Flaky {
             None => call.await,
             Some(Fault::LostBefore) => Err(StoreError::Unavailable("lost before".into(), None)),
             Some(Fault::Hang) => std::future::pending().await,
+            Some(Fault::Schema) => Err(StoreError::Schema("the schema is missing or too old".into())),
             Some(Fault::Panic) => panic!("a bug in the store"),
             Some(Fault::Corrupt) => Err(StoreError::Corrupt("it makes no sense".into())),
             Some(Fault::ReplyLost | Fault::Refused) => {
@@ -275,6 +284,7 @@ impl AdminStore for Flaky {
 #[async_trait]
 impl WakeStore for Flaky {
     async fn push_idle(&self, queue: &QueueName) -> Result<(), StoreError> {
+        self.plan.lock().unwrap().pushes += 1;
         self.inner.push_idle(queue).await
     }
 

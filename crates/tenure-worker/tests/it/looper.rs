@@ -69,3 +69,14 @@ async fn slots_are_refilled_together_also_after_a_rest() {
     let single = flaky.claims()[looked..].iter().filter(|limit| **limit == 1).count();
     assert!(single < 40, "{single} claims for a single slot: {:?}", flaky.claims());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_rests_long_can_be_woken_all_the_time() {
+    let (bench, flaky) = flaky().await;
+    let worker =
+        Worker::builder(&bench.store).poll_every(Duration::from_secs(80)).handle(|_: Task| async {}).build().unwrap();
+    // A store keeps the request for two seconds at most.
+    worker.run_until(tokio::time::sleep(Duration::from_millis(4_500))).await.unwrap();
+    let (pushes, claims) = (flaky.pushes(), flaky.claims().len());
+    assert!(pushes >= 4 && claims <= 3, "{pushes} requests and {claims} looks in four seconds");
+}

@@ -192,3 +192,15 @@ async fn endings_that_are_locked_do_not_stop_the_others() {
     worker.run_until(stop).await.unwrap();
     assert!(in_time, "its report waits for transactions of others");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_that_does_not_fit_for_a_moment_turns_no_success_into_a_failure() {
+    let (bench, flaky) = flaky().await;
+    flaky.fail(Verb::Succeed, Fault::Schema, 2);
+    let job = bench.enqueue(1).await;
+    let worker = Worker::builder(&bench.store).handle(|_: Task| async {}).build().unwrap();
+    let ended = watch("it ended", async || !bench.show(job).await.attempts.is_empty());
+    worker.run_until(ended).await.unwrap();
+    assert_eq!(flaky.hits(Verb::Succeed, Fault::Schema), 2);
+    assert_eq!(bench.show(job).await.summary.state, JobState::Succeeded);
+}
