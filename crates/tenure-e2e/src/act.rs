@@ -29,12 +29,13 @@ pub enum Act {
         /// The gate.
         gate: String,
     },
-    /// The same with its thread blocked, and deaf: nothing but the gate ends it.
+    /// The same with its thread blocked, and deaf: nothing but the gate ends it. It tells the runtime so, which moves the
+    /// other tasks of that thread elsewhere.
     HoldDeaf {
         /// The gate.
         gate: String,
     },
-    /// Blocks its thread, asleep.
+    /// Blocks its thread, asleep, as it should not: tasks that wait for that very thread wait with it.
     Block {
         /// So long.
         ms: u64,
@@ -92,9 +93,11 @@ pub async fn act(act: Act, State(hand): State<Stagehand>, ctx: Ctx) -> Result<Re
         }
         Act::Hold { gate } => hold(&hand, &ctx, &gate).await?,
         Act::HoldDeaf { gate } => {
-            while !hand.gates.is_open(&gate, &hand.worker) {
-                std::thread::sleep(LOOK_EVERY);
-            }
+            tokio::task::block_in_place(|| {
+                while !hand.gates.is_open(&gate, &hand.worker) {
+                    std::thread::sleep(LOOK_EVERY);
+                }
+            });
             Value::Null
         }
         Act::Block { ms } => {

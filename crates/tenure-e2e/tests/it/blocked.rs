@@ -52,7 +52,7 @@ async fn blocked_runtime_is_not_reclaimed() {
     check(&mut stage, &bait, blocked_meanwhile).await;
 }
 
-/// One handler that blocks its thread takes one thread, and nothing else: the others go on, and so does the loop.
+/// Handlers that block threads, and tell the runtime so, take nothing from the others: those go on, and so does the loop.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_blocked_thread_leaves_the_others_running() {
     let mut stage = Stage::postgres().await;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::watch::watch;
@@ -43,9 +44,11 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// SIGSTOP.
+    /// SIGSTOP, and waits until every thread of it stands still: on a busy machine some go on for a moment.
     pub(crate) fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
+        let status = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED)).unwrap();
+        assert!(matches!(status, WaitStatus::Stopped(..)), "{}: {status:?}", self.name);
     }
 
     /// SIGCONT.
@@ -95,10 +98,13 @@ impl Process {
         lines[lines.len().saturating_sub(60)..].join("\n")
     }
 
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).unwrap())
+    }
+
     fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).unwrap();
         // Not reaped before it was waited for, so the number is still its own.
-        kill(Pid::from_raw(pid), signal).unwrap_or_else(|error| panic!("{signal} to {}: {error}", self.name));
+        kill(self.pid(), signal).unwrap_or_else(|error| panic!("{signal} to {}: {error}", self.name));
     }
 }
 
