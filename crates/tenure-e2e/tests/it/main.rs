@@ -1,7 +1,5 @@
 //! Whole worker processes, and what happens to processes. Each test prints its numbers, and fails when its fault did not
 //! really hit: a run in which nothing was killed, frozen or refused proves nothing.
-//!
-//! `TENURE_E2E_FULL=1` runs the long versions.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -20,8 +18,3 @@ mod proxy;
 mod record;
 mod stage;
 mod watch;
-
-/// Whether to run the long versions.
-pub(crate) fn full() -> bool {
-    std::env::var_os("TENURE_E2E_FULL").is_some()
-}
