@@ -80,6 +80,12 @@ impl Failure {
         self.0.code
     }
 
+    /// The sentence and its causes, for a log.
+    pub(crate) fn in_one_line(&self) -> String {
+        let causes = self.0.causes.iter().map(|cause| format!(": {cause}"));
+        std::iter::once(self.0.message.clone()).chain(causes).collect()
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.0.message
     }

@@ -10,7 +10,7 @@ use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::{Store, StoreError};
 
 use crate::failure::{Failure, exit};
-use crate::settings::{Location, Setting};
+use crate::settings::{Location, Origin, Setting};
 
 /// A store to work with: its schema is there.
 pub(crate) async fn ready(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
@@ -27,7 +27,12 @@ pub(crate) async fn ready(location: &Setting<Location>) -> Result<Arc<dyn Store>
         Location::Postgres(_) => {
             let message =
                 format!("{} is not set up for this version: {missing} migrations are missing", location.value);
-            Err(Failure::new("schema", exit::STORE, message).hint("Run `tenure migrate` once, then try again."))
+            // Typed as it stands it must not set up another database than this one.
+            let hint = match location.origin {
+                Origin::Flag(_) => "Run `tenure --database URL migrate` once with the same URL, then try again.",
+                _ => "Run `tenure migrate` once, then try again.",
+            };
+            Err(Failure::new("schema", exit::STORE, message).hint(hint))
         }
     }
 }

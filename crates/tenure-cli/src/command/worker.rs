@@ -21,7 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   tenure worker                                  ten slots on queue default
   tenure worker --queue mail=4 --queue pages=20  slots per queue
-  tenure worker --once                           until nothing is due or running, then exit
+  tenure worker --once                           until nothing is due or running in its queues, then exit
   tenure enqueue http '{\"url\": \"http://127.0.0.1:8080/\", \"body\": {\"order\": 42}}'
 
 Kinds it can run, with their payloads:
@@ -52,7 +52,7 @@ pub(crate) struct WorkerArgs {
     /// The longest wait between two looks for work
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = time)]
     poll: Duration,
-    /// Exit when nothing is due or running
+    /// Exit when nothing is due or running in its queues; exit code 3 when the store is not there
     #[arg(long)]
     once: bool,
     #[command(flatten)]
@@ -82,7 +82,7 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
     let store = tokio::select! {
         biased;
         () = &mut stop => return Ok(Summary::default()),
-        store = connect(session) => store?,
+        store = connect(session, args.once) => store?,
     };
     let settings = &session.settings.worker;
     let mut worker = Worker::builder(&store)
@@ -102,7 +102,9 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
     }
     let worker = kinds::add(worker)?.build()?;
     let names: Vec<&str> = kinds::KINDS.iter().map(|(kind, _)| *kind).collect();
-    tracing::info!(store = %session.settings.location.value, kinds = names.join(" "), "the worker starts; Ctrl-C stops it");
+    let served: Vec<String> =
+        queues.iter().map(|(queue, slots)| format!("{queue}={}", slots.unwrap_or(args.slots))).collect();
+    tracing::info!(store = %session.settings.location.value, queues = served.join(" "), kinds = names.join(" "), "the worker starts; Ctrl-C stops it");
     let watched: Vec<QueueName> = queues.into_iter().map(|(queue, _)| queue).collect();
     let until = async {
         tokio::select! {
@@ -113,13 +115,15 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
     worker.run_until(until).await.map_err(unheard)
 }
 
-/// The store, waited for: a worker that starts before its database is no error. Everything else is.
-async fn connect(session: &Session) -> Result<Arc<dyn Store>, Failure> {
+/// The store, waited for: a worker that starts before its database is no error. Everything else is, and a worker that
+/// runs once does not wait.
+async fn connect(session: &Session, once: bool) -> Result<Arc<dyn Store>, Failure> {
+    let waits = !once && session.settings.location.value.is_server();
     loop {
         match open::ready(&session.settings.location).await {
             // A file that cannot be opened today cannot be opened in five seconds.
-            Err(failure) if failure.code() == "unavailable" && session.settings.location.value.is_server() => {
-                tracing::warn!(error = %failure.message(), "the store is not available; trying again");
+            Err(failure) if failure.code() == "unavailable" && waits => {
+                tracing::warn!(error = failure.in_one_line(), "the store is not available; trying again");
                 tokio::time::sleep(ERROR_WAIT).await;
             }
             answer => return answer,

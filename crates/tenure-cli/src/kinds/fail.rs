@@ -9,6 +9,7 @@ pub(super) const PAYLOAD: &str =
     r#"{"how": "transient" | "permanent" | "dead" | "snooze" | "canceled" | "panic", "message": "…", "until": 3}"#;
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct FailJob {
     #[serde(default)]
     how: How,

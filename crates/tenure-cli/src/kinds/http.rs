@@ -24,6 +24,7 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Http {
     url: String,
     #[serde(default)]

@@ -9,6 +9,7 @@ use tenure_worker::{Ctx, Fail, Job};
 pub(super) const PAYLOAD: &str = r#"{"for": "2s"}"#;
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Sleep {
     /// A duration such as `2s`; a second unless said.
     #[serde(rename = "for", default)]

@@ -31,6 +31,10 @@ impl Location {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
+        // One letter too few, and a file of that name would be made where a server was meant.
+        if text.starts_with("postgres") && text.contains('/') {
+            return Err(Invalid::new("database", "postgres…", limit));
+        }
         let path = match text.strip_prefix("sqlite:") {
             Some(path) => path.strip_prefix("//").unwrap_or(path),
             None if scheme(text).is_some() || text.contains("dbname=") || text.contains("host=") => {
@@ -135,8 +139,16 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused_without_their_secrets() {
-        for bad in ["mysql://u:secret@h/db", "postgres:secret", "host=h password=secret", "", "dir/", ":memory:", "~/x"]
-        {
+        for bad in [
+            "mysql://u:secret@h/db",
+            "postgres:secret",
+            "postgres//u:secret@h/db",
+            "host=h password=secret",
+            "",
+            "dir/",
+            ":memory:",
+            "~/x",
+        ] {
             let refused = Location::parse(bad, Path::new("")).unwrap_err();
             assert!(refused.field == "database" && !refused.to_string().contains("secret"), "{refused}");
         }

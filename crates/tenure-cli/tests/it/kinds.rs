@@ -28,12 +28,13 @@ fn jobs_end_as_their_payload_says() {
         (r#"{"how": "canceled"}"#, "canceled"),
         (r#"{"how": "transient", "until": 1}"#, "succeeded"),
         (r#"{"how": "no such way"}"#, "failed"),
+        (r#"{"hwo": "permanent"}"#, "failed"),
     ];
     let ids = ends.map(|(payload, _)| place.enqueue(&["fail", payload]));
     let (noop, sleep) = (place.enqueue(&["noop", "[1, 2]"]), place.enqueue(&["sleep", r#"{"for": "1ms"}"#]));
     let unknown = place.enqueue(&["nobody.knows"]);
     let summary = work(&place);
-    assert_eq!((&summary["claimed"], &summary["unknown_kinds"]), (&json!(10), &json!(1)), "{summary}");
+    assert_eq!((&summary["claimed"], &summary["unknown_kinds"]), (&json!(11), &json!(1)), "{summary}");
     for (id, (payload, end)) in ids.iter().zip(ends) {
         assert_eq!(state(&place, id), end, "{payload}");
     }
@@ -96,6 +97,15 @@ fn a_worker_that_is_told_to_stop_gives_its_job_back() {
     let job = place.json(&["jobs", "show", &id]);
     assert_eq!((&job["state"], &job["attempt"]), (&json!("queued"), &json!(0)), "no attempt is charged: {job}");
     server.open();
+}
+
+#[test]
+fn a_worker_that_runs_once_does_not_wait_for_a_server() {
+    let place = Place::new();
+    // Port 1 of this machine: nobody is there.
+    let ran = place.run(&["worker", "--once", "--database=postgres://127.0.0.1:1/app"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.err.contains("Connection refused"), "{ran:?}");
 }
 
 #[test]

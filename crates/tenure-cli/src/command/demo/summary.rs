@@ -21,7 +21,7 @@ const WIDTH_MAX: usize = 100;
 const NEXT: [(&str, &str); 3] = [
     ("tenure enqueue sleep '{\"for\": \"2s\"}'", "store a job of your own"),
     ("tenure worker --once", "run what is due"),
-    ("tenure audit tail", "read what happened"),
+    ("tenure audit tail", "read what happened to it"),
 ];
 
 pub(super) fn print(proof: &Proof, took: Duration, out: &mut Output) {
