@@ -4,7 +4,7 @@ use serde::Serialize;
 use tenure_core::Json;
 
 use crate::fail::Fail;
-use crate::job::to_json;
+use crate::job::to_kept;
 
 /// Proof that the job was completed inside the handler's own transaction.
 ///
@@ -40,7 +40,7 @@ pub trait IntoAnswer: sealed::IntoAnswer {}
 impl<T: sealed::IntoAnswer> IntoAnswer for T {}
 
 pub(crate) mod sealed {
-    use super::{Answer, Completed, Fail, Json, Returned, Serialize, to_json};
+    use super::{Answer, Completed, Fail, Returned, Serialize, to_kept};
 
     pub trait IntoAnswer {
         #[doc(hidden)]
@@ -89,9 +89,7 @@ pub(crate) mod sealed {
     #[expect(private_interfaces, reason = "sealed: nobody else calls it")]
     impl<T: Serialize> IntoOutcome for Returned<T> {
         fn into_outcome(self) -> Answer {
-            let kept: Result<Json, _> = to_json("result", &self.0)
-                .and_then(|json| json.check_bytes("result", tenure_store::lease::RESULT_BYTES_MAX).map(|()| json));
-            match kept {
+            match to_kept("result", &self.0) {
                 Ok(json) => Answer::Done(Some(json)),
                 // The work is done, but its result cannot be kept: tried again it would be done twice.
                 Err(invalid) => Answer::Failed(Fail::permanent(invalid)),

@@ -9,7 +9,7 @@ use crate::answer::Completed;
 use crate::ctx::{Ctx, Stop};
 use crate::extract::FromContext;
 use crate::fail::Fail;
-use crate::job::to_json;
+use crate::job::to_kept;
 
 /// The attempt a handler is, as far as its transaction needs it.
 ///
@@ -53,7 +53,7 @@ impl Attempt {
 
     /// The same with a result to keep.
     pub fn complete_with<S, T: UserTx<S>>(&self, tx: T, result: &impl Serialize) -> T::Reply<Result<Completed, Fail>> {
-        self.complete(tx, to_json("result", result).map(Some).map_err(Fail::permanent))
+        self.complete(tx, to_kept("result", result).map(Some).map_err(Fail::permanent))
     }
 
     fn complete<S, T: UserTx<S>>(
@@ -62,19 +62,19 @@ impl Attempt {
         result: Result<Option<Json>, Fail>,
     ) -> T::Reply<Result<Completed, Fail>> {
         let ctx = self.0.clone();
-        let (result, refused) = match result {
-            Ok(result) => (result, None),
-            Err(fail) => (None, Some(fail)),
+        let result = match result {
+            Ok(result) => result,
+            // Every answer comes through the transaction; an empty batch is one that does nothing.
+            Err(fail) => return tx.enqueue_jobs(Vec::new(), move |_| Err(fail)),
         };
         let request = CompleteJob { worker: ctx.0.worker, lease: ctx.fence(), job: ctx.job_id(), result };
-        tx.complete_job(request, move |answer| match (answer, refused) {
-            (Err(StoreError::LeaseLost(_)), _) => {
+        tx.complete_job(request, move |answer| match answer {
+            Err(StoreError::LeaseLost(_)) => {
                 ctx.tell(Stop::LeaseLost);
                 Err(Fail::lease_lost())
             }
-            (Err(error), _) => Err(error.into()),
-            (Ok(()), Some(fail)) => Err(fail),
-            (Ok(()), None) => Ok(Completed(())),
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok(Completed(())),
         })
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tenure_core::apply::{MAX_ATTEMPTS_DEFAULT, Rules, SPARE_LOSSES};
 use tenure_core::{Invalid, JobId, Json, KindName, NewJob, Priority, QueueName};
+use tenure_store::lease::RESULT_BYTES_MAX;
 
 /// What is to be done, as data. The payload is the type's JSON.
 #[diagnostic::on_unimplemented(
@@ -104,6 +105,13 @@ pub(crate) fn to_new_job<J: Job>(id: JobId, job: &J) -> Result<NewJob, Invalid> 
     new.priority = J::DEFAULTS.priority;
     new.rules = J::DEFAULTS.rules()?;
     Ok(new)
+}
+
+/// A result or usage figures as the store keeps them: JSON, and not too large. `field` names it in the refusal.
+pub(crate) fn to_kept<T: Serialize>(field: &'static str, value: &T) -> Result<Json, Invalid> {
+    let json = to_json(field, value)?;
+    json.check_bytes(field, RESULT_BYTES_MAX)?;
+    Ok(json)
 }
 
 /// A value as JSON that both stores can hold; `field` names it in the refusal.

@@ -244,19 +244,27 @@ impl Loop {
 
     /// Tells the store that somebody waits, and chooses how long.
     async fn back_off(&mut self) -> Event {
-        self.misses = self.misses.saturating_add(1);
+        match self.ask_for_wake_ups().await {
+            // What came before the store knew that somebody waits woke nobody: look once more.
+            Ok(true) => self.misses = 0,
+            Ok(false) => self.misses = self.misses.saturating_add(1),
+            Err(error) => return self.broken("asking for wake-ups", &error),
+        }
+        Event::Rest
+    }
+
+    /// Tells the store where somebody waits, unless it was told lately; answers whether it was told now.
+    async fn ask_for_wake_ups(&mut self) -> Result<bool, StoreError> {
+        let mut asked = false;
         for lane in self.lanes.iter_mut().filter(|lane| lane.dry) {
             if lane.pushed.is_some_and(|at| at.elapsed() < PUSH_EVERY) {
                 continue;
             }
             lane.pushed = Some(Instant::now());
-            if let Err(error) = self.shared.store.push_idle(&lane.queue).await {
-                return self.broken("asking for wake-ups", &error);
-            }
-            // What came before the store knew that somebody waits woke nobody: look once more.
-            self.misses = 0;
+            self.shared.store.push_idle(&lane.queue).await?;
+            asked = true;
         }
-        Event::Rest
+        Ok(asked)
     }
 
     async fn rest(&mut self) -> Event {
@@ -292,11 +300,8 @@ impl Loop {
                 () = &mut rest => break,
                 // The request to be woken lasts little longer than this, and the rest may be long.
                 () = tokio::time::sleep(PUSH_EVERY), if !deaf => {
-                    for lane in self.lanes.iter_mut().filter(|lane| lane.dry) {
-                        lane.pushed = Some(Instant::now());
-                        if let Err(error) = self.shared.store.push_idle(&lane.queue).await {
-                            return self.broken("asking for wake-ups", &error);
-                        }
+                    if let Err(error) = self.ask_for_wake_ups().await {
+                        return self.broken("asking for wake-ups", &error);
                     }
                 }
             }

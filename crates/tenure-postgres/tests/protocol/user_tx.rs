@@ -46,6 +46,9 @@ async fn every_handle_enqueues_and_completes() {
     is_send(complete(&mut tx, request(1))).await.expect("complete");
     assert_eq!(enqueue(&tx, &new[0]).await.expect("enqueue"), [Enqueued::Created(new[0].id)]);
     assert_eq!(enqueue(&mut tx, &new[1]).await.expect("enqueue"), [Enqueued::Created(new[1].id)]);
+    // What a refusal travels through: a batch of none does nothing and leaves the transaction as it is.
+    let refused = tx.enqueue_jobs(Vec::new(), |stored| stored.map(|stored| stored.len()));
+    assert_eq!(refused.await.expect("an empty batch"), 0);
     tx.commit().await.expect("commit");
 
     let mut client = pool(&scene).get().await.expect("connect");

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tenure_core::classify::{Class, Rule, RuleTable};
 use tenure_core::{How, State};
-use tenure_worker::{Ctx, Fail, HandleOptions, Returned, Worker};
+use tenure_store::StoreError;
+use tenure_worker::{Attempt, Ctx, Fail, HandleOptions, Returned, Worker};
 
 use crate::bench::{Bench, Task};
 
@@ -101,6 +102,30 @@ async fn a_result_is_kept_and_one_that_cannot_be_kept_is_a_failure() {
     let record = bench.show(huge).await;
     assert_eq!(record.summary.state, State::Failed);
     assert!(record.attempts[0].error.as_ref().unwrap().as_str().contains("at most"), "{record:?}");
+}
+
+#[tokio::test]
+async fn what_is_too_large_to_keep_is_refused_where_it_is_said() {
+    let bench = Bench::new().await;
+    let job = bench.enqueue(1).await;
+    let store = bench.inner.clone();
+    let handler = move |_: Task, ctx: Ctx, attempt: Attempt| {
+        let store = store.clone();
+        async move {
+            let huge = "x".repeat(2 << 20);
+            assert_eq!(ctx.set_usage(&huge).unwrap_err().field, "usage");
+            ctx.set_usage(&7).unwrap();
+            store.transaction(move |tx| Ok::<_, StoreError>(attempt.complete_with(tx, &huge).is_err())).await
+        }
+    };
+    let handler = move |job: Task, ctx: Ctx, attempt: Attempt| {
+        let refused = handler(job, ctx, attempt);
+        async move { if refused.await? { Ok(()) } else { Err(Fail::dead("it was taken")) } }
+    };
+    Worker::builder(&bench.store).handle(handler).build().unwrap().run_until_idle().await.unwrap();
+    let record = bench.show(job).await;
+    // The refused completion completed nothing: it was the worker who did, with the usage.
+    assert_eq!(record.attempts[0].usage.as_ref().map(|usage| usage.as_str()), Some("7"), "{record:?}");
 }
 
 #[tokio::test]
