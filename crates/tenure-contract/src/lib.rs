@@ -22,7 +22,7 @@
 //! - [`cases`]: one function for each cell of the [`matrix`], and what scripts cannot say (races, the journal)
 //! - [`list`]: the one list of all of them, and the macro
 //! - [`model`]: the oracle, and ways to break it
-//! - [`postgres_server`], [`pgbouncer`]: private servers for tests and benches
+//! - [`postgres_server`], [`pgbouncer`]: the private servers of `tenure-cluster`, for the cases on Postgres
 
 pub mod fixture;
 pub mod harness;
@@ -36,9 +36,7 @@ pub mod scenarios;
 
 pub mod model;
 
-mod guarded;
-pub mod pgbouncer;
-pub mod postgres_server;
+pub use tenure_cluster::{pgbouncer, postgres_server};
 
 pub use fixture::Fixture;
 pub use harness::{CaseFn, clock_at_start, run_case};

@@ -7,7 +7,8 @@ use std::process::Command;
 const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-core", &[]),
     ("tenure-store", &["tenure-core"]),
-    ("tenure-contract", &["tenure-core", "tenure-store"]),
+    ("tenure-cluster", &[]),
+    ("tenure-contract", &["tenure-core", "tenure-store", "tenure-cluster"]),
     ("tenure-postgres", &["tenure-core", "tenure-store"]),
     ("tenure-sqlite", &["tenure-core", "tenure-store"]),
     ("tenure-worker", &["tenure-core", "tenure-store"]),
@@ -18,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "tenure-e2e",
         &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite", "tenure-contract"],
     ),
+    ("tenure-sim", &["tenure-core", "tenure-store", "tenure-worker", "tenure-sqlite", "tenure-contract"]),
     ("tenure-tidy", &[]),
 ];
 

@@ -1,0 +1,10 @@
+//! Private servers for tests and benches, made from the system's binaries, that cannot outlive the process they serve.
+//!
+//! # Layout
+//! - [`postgres_server`]: a PostgreSQL cluster, and `psql`
+//! - [`pgbouncer`]: a PgBouncer before it
+//! - `guarded`: how a server ends with us, whatever ends us
+
+mod guarded;
+pub mod pgbouncer;
+pub mod postgres_server;

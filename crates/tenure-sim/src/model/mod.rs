@@ -1,0 +1,1 @@
+//! The lease protocol as a state machine, searched whole.

@@ -1,0 +1,1 @@
+//! The worker runtime in paused time, with seeded faults.
