@@ -9,7 +9,9 @@ use tenure_core::name::{KindName, QueueName, TenantName};
 use tenure_core::{Invalid, JobId};
 use tenure_store::operate::BATCH_MAX;
 
-use crate::command::{audit, completions, config, dead, demo, enqueue, jobs, migrate, queues, stats, worker, workers};
+use crate::command::{
+    audit, bench, completions, config, dead, demo, enqueue, jobs, migrate, queues, stats, worker, workers,
+};
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
 
@@ -79,6 +81,9 @@ pub(crate) enum Command {
     // Its name before there was more to say about settings.
     #[command(alias = "settings")]
     Config(config::ConfigArgs),
+    Bench(bench::BenchArgs),
+    #[command(name = tenure_bench::measure::PART, hide = true)]
+    BenchPart(bench::BenchPartArgs),
     Completions(completions::CompletionsArgs),
 }
 

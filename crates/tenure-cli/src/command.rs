@@ -1,6 +1,7 @@
 //! What each subcommand does, one file each.
 
 pub(crate) mod audit;
+pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dead;
@@ -62,6 +63,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     let without_settings = match &cli.command {
         Command::Demo(args) => Some(demo::run(args, &mut out)),
         Command::Completions(args) => Some(completions::run(args, &mut out)),
+        Command::Bench(args) => Some(bench::run(args, &cli.global, &mut out)),
+        Command::BenchPart(_) => Some(bench::run_part()),
         _ => None,
     };
     if let Some(answer) = without_settings {
@@ -90,6 +93,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Migrate(args) => migrate::run(&args, &mut session).await,
             Command::Config(args) => config::run(&args, &mut session),
             Command::Completions(args) => completions::run(&args, &mut session.out),
+            Command::Bench(args) => bench::run(&args, &cli.global, &mut session.out),
+            Command::BenchPart(_) => bench::run_part(),
         }
     });
     // What was done before a failure is told as well.

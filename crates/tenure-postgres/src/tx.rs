@@ -12,13 +12,23 @@
 use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
-use tokio_postgres::GenericClient;
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, GenericClient};
 
 use crate::enqueue::{Columns, answers};
 use crate::error::translate;
 use crate::statement::ENQUEUE_JOBS;
 use crate::value::get;
+
+/// A connection to begin transactions on, by the same URL and with the same TLS rules as the store's. It is driven on the
+/// caller's runtime until the client is dropped.
+pub async fn connect(url: &str) -> Result<Client, StoreError> {
+    let target = crate::tls::target(url)?;
+    let (client, connection) = target.config.connect(target.tls).await.map_err(translate)?;
+    // What it says last is of no interest: whoever uses the client hears of it.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(client)
+}
 
 /// Stores jobs in the caller's transaction: they exist when it commits. Wakes idle workers when it does.
 pub async fn enqueue_within(tx: &impl GenericClient, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {

@@ -11,7 +11,7 @@ use tenure_contract::postgres_server::{Options, Postgres, psql};
 use tenure_postgres::{PgOptions, PgStore, statement};
 use tenure_store::AdminStore;
 
-const LAYOUT: &str = include_str!("./floor_layout.sql");
+const LAYOUT: &str = include_str!("../../../tenure-bench/src/floor/layout.sql");
 /// Jobs that one claim takes.
 const BATCH: u32 = 200;
 const CLIENTS: u32 = 4;

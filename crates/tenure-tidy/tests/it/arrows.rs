@@ -14,7 +14,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-worker", &["tenure-core", "tenure-store"]),
     ("tenure-macros", &["tenure-core"]),
     ("tenure", &["tenure-core", "tenure-store", "tenure-worker", "tenure-macros", "tenure-postgres", "tenure-sqlite"]),
-    ("tenure-cli", &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite"]),
+    (
+        "tenure-bench",
+        &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite", "tenure-cluster"],
+    ),
+    (
+        "tenure-cli",
+        &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite", "tenure-bench"],
+    ),
     (
         "tenure-e2e",
         &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite", "tenure-contract"],

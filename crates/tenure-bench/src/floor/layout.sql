@@ -60,6 +60,17 @@ create function floor.fill() returns void language sql as $$
   insert into floor.ready (queue, priority, run_at, job) select queue, priority, created_at, id from stored
 $$;
 
+-- New jobs of its own, in one transaction. Ids that grow, as ours do.
+create function floor.enqueue(_jobs int, _payload text) returns void language sql as $$
+  with stored as (
+    insert into floor.job (id, queue, payload)
+    select (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7000' || substr(md5(random()::text), 1, 16))::uuid, 1, _payload::jsonb
+    from generate_series(1, _jobs)
+    returning id, queue, priority, created_at
+  )
+  insert into floor.ready (queue, priority, run_at, job) select queue, priority, created_at, id from stored
+$$;
+
 create function floor.turn(_worker int, _lease bigint, _limit int) returns bigint language plpgsql as $$
 declare
   got bigint;
