@@ -94,6 +94,8 @@ macro_rules! each_case {
             of_two_completions_one_is_written,
             a_completion_and_a_failure_cannot_both_win,
             a_completion_and_a_reclaim_cannot_both_win,
+            leases_reported_together_are_answered_each_by_itself,
+            leases_reported_together_may_end_differently,
             // fail
             a_holder_fails_its_job,
             a_stale_worker_cannot_fail_while_its_successor_runs,

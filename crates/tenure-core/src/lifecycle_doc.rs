@@ -73,9 +73,10 @@ The first signal to stop is `Drain`; a second one stops at once.
 const SLOT: &str = "\
 ## A slot
 
-A slot is taken when the loop's `Claim` was committed, and free again when the store has answered its report.
-A slot whose lease was lost reports like any other, is refused, and is free.
-When the store gives no answer until the lease's end, the slot breaks and the loop breaks with it.
+This is one job's stay in a slot: it begins when the loop's `Claim` was committed, and ends when the store has answered its report.
+While it is reported the slot may run its next job already; never do more handlers run than there are slots.
+A job whose lease was lost is reported like any other, and refused.
+When the store gives no answer until the lease's end, the stay breaks off and what became of the report is unknown.
 ";
 
 /// A transition table, as text.

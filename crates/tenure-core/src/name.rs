@@ -1,9 +1,11 @@
 //! Names that people choose: queues, kinds, tenants, workers.
 //!
-//! They appear in URLs, metrics, logs and `NOTIFY` payloads, so the alphabet is small and there is nothing to escape.
+//! They appear in URLs, metrics, logs and `NOTIFY` payloads, so the alphabet is small and there is nothing to escape. Every
+//! claimed job carries three of them: a clone shares the text.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::invalid::Invalid;
 
@@ -16,11 +18,11 @@ macro_rules! name {
     ($(#[$doc:meta])* $type:ident, $field:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $type(Box<str>);
+        pub struct $type(Arc<str>);
 
         impl $type {
             /// Checks `name` and keeps it.
-            pub fn new(name: impl Into<Box<str>>) -> Result<Self, Invalid> {
+            pub fn new(name: impl Into<Arc<str>>) -> Result<Self, Invalid> {
                 let name = name.into();
                 check_name($field, &name)?;
                 Ok(Self(name))

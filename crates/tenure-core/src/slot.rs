@@ -1,8 +1,9 @@
 //! One slot of a worker process: where a claimed job runs and is reported.
 //!
-//! The other table is the loop's, in [`worker_loop`](crate::worker_loop). A slot is taken when the loop's claim was
-//! committed and free again when the store has answered its report, whatever the answer: a slot that lost its lease
-//! reports, is refused, and is free.
+//! The other table is the loop's, in [`worker_loop`](crate::worker_loop). This is one job's stay: it begins when the
+//! loop's claim was committed and ends when the store has answered its report, whatever the answer: a job whose lease was
+//! lost is reported, refused, and gone. While it is being reported its slot may run the next one already; never do more
+//! handlers run than there are slots.
 
 /// What a slot is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

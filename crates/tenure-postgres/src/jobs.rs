@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::call::Param;
 use crate::enqueue::{Columns, answers};
+use crate::gather;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
@@ -25,18 +26,28 @@ const CANCEL: Statement = Statement { name: "cancel", sql: "select tenure.cancel
 const REQUEUE: Statement = Statement { name: "requeue", sql: "select tenure.requeue($1, $2, $3, $4, $5)" };
 const OPEN: Statement = Statement { name: "open", sql: "select tenure.open($1, $2, $3, $4, $5)" };
 
+impl PgStore {
+    /// Stores jobs in one call of their own, all or none.
+    pub(crate) async fn enqueue_now(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
+        let desk = if jobs.len() < BULK { Desk::Short } else { Desk::Long };
+        let columns = Columns::new(jobs, self.moment())?;
+        let rows = self.call(desk, statement::ENQUEUE_JOBS, &columns.params()).await?;
+        // Looked up after the commit: inside it, a worker that has just gone idle would be missed.
+        self.wake_idle(&columns.queue_names()).await;
+        answers(&rows)
+    }
+}
+
 #[async_trait]
 impl JobStore for PgStore {
     async fn enqueue_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
-        let desk = if jobs.len() < BULK { Desk::Short } else { Desk::Long };
-        let columns = Columns::new(&jobs, self.moment())?;
-        let rows = self.call(desk, statement::ENQUEUE_JOBS, &columns.params()).await?;
-        // Looked up after the commit: inside it, a worker that has just gone idle would be missed.
-        self.wake_idle(&columns.queue_names()).await;
-        answers(&rows)
+        match jobs.len() {
+            ..gather::TOGETHER_MAX => self.enqueue_gathered(jobs).await,
+            _ => self.enqueue_now(&jobs).await,
+        }
     }
 
     async fn show_job(&self, sight: &Sight, job: JobId) -> Result<JobRecord, StoreError> {
@@ -157,7 +168,7 @@ fn summary(row: &Row) -> Result<JobSummary, StoreError> {
         tenant: named(row, "tenant")?,
         queue: named(row, "queue")?,
         kind: named(row, "kind")?,
-        priority: priority(row)?,
+        priority: priority(row, "priority")?,
         state: state(get(row, "state")?)?,
         attempt: count(row, "attempts")?,
         max_attempts: count(row, "max_attempts")?,
@@ -200,7 +211,7 @@ fn attempt(row: &Row) -> Result<AttemptRecord, StoreError> {
 }
 
 /// The limits and the policy a job carries.
-pub(crate) fn rules(row: &Row) -> Result<Rules, StoreError> {
+fn rules(row: &Row) -> Result<Rules, StoreError> {
     let backoff = match get::<Option<&str>>(row, "backoff")? {
         Some(text) => text.parse().map_err(|e: tenure_core::Invalid| StoreError::Corrupt(e.to_string()))?,
         None => Backoff::default(),

@@ -1,25 +1,25 @@
 //! Workers: what they hold and how it ends.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use tenure_core::{How, JobId, Json, LeaseNo, QueueName, Timestamp, WorkerId};
 use tenure_store::lease::{
-    ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed, check_listed,
+    ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed, check_listed,
 };
 use tenure_store::{LeaseStore, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::call::{Failed, Param};
+use crate::claimed::{self, Answer};
 use crate::error::is_locked_out;
 use crate::floor::Seen;
-use crate::jobs::rules;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
-use crate::value::{Moment, count, get, how, job_id, job_ids, millis, named, priority, time, uuids};
+use crate::value::{Moment, get, how, job_id, job_ids, millis, uuids};
 
 const FIND_CANCEL_REQUESTS: Statement = Statement {
     name: "find_cancel_requests",
@@ -55,11 +55,28 @@ impl LeaseStore for PgStore {
 
     async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError> {
         request.check()?;
-        match self.end(Desk::Short, &request).await {
-            // One of these attempts is in somebody's open transaction: the others must not wait for it.
-            Err(Failed::Said(error)) if is_locked_out(&error) => self.end_one_by_one(&request).await,
-            answer => Ok(answer?),
+        self.end_jobs_of(&request).await
+    }
+
+    async fn end_leases(&self, requests: Vec<EndJobs>) -> Result<Vec<Vec<Ended>>, StoreError> {
+        requests.iter().try_for_each(EndJobs::check)?;
+        let succeeded = |request: &EndJobs| request.jobs.iter().all(|end| end.ending.how() == How::Succeeded);
+        // Successes travel together; whatever else has happened is rare and goes lease by lease.
+        let together: Vec<&EndJobs> = requests.iter().filter(|request| succeeded(request)).collect();
+        let mut completed = match self.complete(Desk::Short, &together).await {
+            Err(Failed::Said(error)) if is_locked_out(&error) => Vec::new(),
+            answer => answer?,
         }
+        .into_iter();
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in &requests {
+            let known = if succeeded(request) { completed.next() } else { None };
+            answers.push(match known {
+                Some(known) => known,
+                None => self.end_jobs_of(request).await?,
+            });
+        }
+        Ok(answers)
     }
 
     async fn find_cancel_requests(&self, jobs: Vec<JobId>) -> Result<Vec<JobId>, StoreError> {
@@ -127,38 +144,12 @@ impl PgStore {
             (&order, Type::INT2_ARRAY),
         ];
         let rows = self.call(Desk::Short, statement::CLAIM_JOBS, &params).await?;
-        let Some(first) = rows.first() else { return Ok(None) };
-        let (lease, ttl) = (LeaseNo(get(first, "no")?), get::<i32>(first, "lease_ttl_ms")?);
-        let mut claimed = Claimed {
-            lease,
-            ttl: Duration::from_millis(u64::try_from(ttl).unwrap_or(0)),
-            jobs: Vec::with_capacity(rows.len()),
-            canceled: Vec::new(),
-        };
-        let mut unreadable = Vec::new();
-        for row in &rows {
-            if get(row, "canceled")? {
-                claimed.canceled.push(job_id(row, "job")?);
-                continue;
-            }
-            claimed.lease = LeaseNo(get(row, "no")?);
-            match claimed_job(row) {
-                Ok(job) => claimed.jobs.push(job),
-                Err(error) => unreadable.push((job_id(row, "job")?, error)),
-            }
-        }
-        claimed.jobs.sort_unstable_by_key(|job| (job.priority, job.run_at, job.id));
-        self.learn(&request.queue, &rows, &claimed, limit)?;
-        self.fail_unreadable(request.worker, claimed.lease, unreadable).await?;
-        Ok(Some(claimed))
-    }
-
-    fn learn(&self, queue: &QueueName, rows: &[Row], claimed: &Claimed, limit: i64) -> Result<(), StoreError> {
-        let Some(row) = rows.first() else { return Ok(()) };
+        let Some(Answer { claimed, unreadable, due }) = claimed::read(&rows)? else { return Ok(None) };
         let places = claimed.jobs.iter().map(|job| (job.priority, (job.run_at, job.id))).collect();
         let drained = i64::try_from(rows.len()).unwrap_or(i64::MAX) < limit;
-        self.floors().learn(queue, &Seen { now: time(row, "due")?, places, drained });
-        Ok(())
+        self.floors().learn(&request.queue, &Seen { now: due, places, drained });
+        self.fail_unreadable(request.worker, claimed.lease, unreadable).await?;
+        Ok(Some(claimed))
     }
 
     /// A row that somebody wrote past the verbs and that cannot be read fails alone; its batch goes on.
@@ -184,16 +175,70 @@ impl PgStore {
         Ok(!self.call(Desk::Short, statement::ELECT_SWEEP, &params).await?.is_empty())
     }
 
+    async fn end_jobs_of(&self, request: &EndJobs) -> Result<Vec<Ended>, StoreError> {
+        match self.end(Desk::Short, request).await {
+            // One of these attempts is in somebody's open transaction: the others must not wait for it.
+            Err(Failed::Said(error)) if is_locked_out(&error) => self.end_one_by_one(request).await,
+            answer => Ok(answer?),
+        }
+    }
+
     async fn end(&self, desk: Desk, request: &EndJobs) -> Result<Vec<Ended>, Failed> {
+        if request.jobs.iter().all(|end| end.ending.how() == How::Succeeded) {
+            return Ok(self.complete(desk, &[request]).await?.pop().unwrap_or_default());
+        }
         let ended = self.write_endings(desk, request).await?;
-        let unwritten: Vec<&EndJob> = request.jobs.iter().filter(|end| !ended.contains_key(&end.job)).collect();
+        self.answer(request, |end| ended.get(&end.job).copied()).await
+    }
+
+    /// What became of each ending: those of `ended` are written now, of the others the store is asked.
+    async fn answer(&self, request: &EndJobs, ended: impl Fn(&EndJob) -> Option<How>) -> Result<Vec<Ended>, Failed> {
+        let unwritten: Vec<&EndJob> = request.jobs.iter().filter(|end| ended(end).is_none()).collect();
         let told = if unwritten.is_empty() { HashMap::new() } else { self.refuse(request, &unwritten).await? };
-        let answer = |end: &EndJob| match (ended.get(&end.job), told.get(&end.job)) {
-            (Some(how), _) => Ended::Now(*how),
+        let answer = |end: &EndJob| match (ended(end), told.get(&end.job)) {
+            (Some(how), _) => Ended::Now(how),
             (None, Some(told)) => *told,
             (None, None) => Ended::LeaseLost { how: None },
         };
         Ok(request.jobs.iter().map(answer).collect())
+    }
+
+    /// Ends attempts of any leases of one worker as succeeded. The reply names only what was not written: usually nothing.
+    async fn complete(&self, desk: Desk, requests: &[&EndJobs]) -> Result<Vec<Vec<Ended>>, Failed> {
+        let Some(worker) = requests.first().map(|request| request.worker.0) else { return Ok(Vec::new()) };
+        let ends = || requests.iter().flat_map(|request| request.jobs.iter().map(move |end| (request.lease.0, end)));
+        let numbers: Vec<i64> = requests.iter().map(|request| request.lease.0).collect();
+        let (leases, jobs): (Vec<i64>, Vec<uuid::Uuid>) =
+            ends().map(|(lease, end)| (lease, *end.job.as_uuid())).unzip();
+        // Most have nothing to tell: no array is shorter than one of nulls.
+        let texts = |pick: fn(&EndJob) -> Option<&Json>| {
+            let any = ends().any(|(_, end)| pick(end).is_some());
+            any.then(|| ends().map(|(_, end)| pick(end).map(|json| json.as_str().to_owned())).collect::<Vec<_>>())
+        };
+        let (results, usages) = (texts(|end| end.ending.details().1), texts(|end| end.ending.details().2));
+        let now = self.moment();
+        let params: [Param<'_>; 7] = [
+            (&worker, Type::INT4),
+            (&numbers, Type::INT8_ARRAY),
+            (&leases, Type::INT8_ARRAY),
+            (&jobs, Type::UUID_ARRAY),
+            (&results, Type::TEXT_ARRAY),
+            (&usages, Type::TEXT_ARRAY),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        let rows = self.try_call(desk, statement::COMPLETE_JOBS, &params).await?;
+        let pair = |row: &Row| Ok((get::<i64>(row, 0)?, job_id(row, 1)?));
+        let unwritten: HashSet<(i64, JobId)> =
+            rows.iter().map(pair).collect::<Result<_, _>>().map_err(Failed::Other)?;
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in requests {
+            let written = |end: &EndJob| !unwritten.contains(&(request.lease.0, end.job));
+            answers.push(match unwritten.is_empty() {
+                true => vec![Ended::Now(How::Succeeded); request.jobs.len()],
+                false => self.answer(request, |end| written(end).then_some(How::Succeeded)).await?,
+            });
+        }
+        Ok(answers)
     }
 
     async fn end_one_by_one(&self, request: &EndJobs) -> Result<Vec<Ended>, StoreError> {
@@ -221,14 +266,6 @@ impl PgStore {
             [(&request.worker.0, Type::INT4), (&request.lease.0, Type::INT8), (&jobs, Type::UUID_ARRAY)];
         let outcome: [Param<'_>; 3] =
             [(&results, Type::TEXT_ARRAY), (&usages, Type::TEXT_ARRAY), (&now, Type::TIMESTAMPTZ)];
-        if request.jobs.iter().all(|end| end.ending.how() == How::Succeeded) {
-            let rows = self.try_call(desk, statement::COMPLETE_JOBS, &[who.as_slice(), &outcome].concat()).await?;
-            return rows
-                .iter()
-                .map(|row| Ok((job_id(row, "job")?, How::Succeeded)))
-                .collect::<Result<_, _>>()
-                .map_err(Failed::Other);
-        }
         let hows: Vec<i16> = request.jobs.iter().map(|end| end.ending.how().code()).collect();
         let delays: Vec<i64> = request.jobs.iter().map(|end| millis(end.ending.delay())).collect();
         let errors: Vec<Option<String>> = details.iter().map(|(error, _, _)| text(*error)).collect();
@@ -264,22 +301,6 @@ fn told(row: &Row) -> Result<(JobId, Ended), StoreError> {
         (how, _) => Ended::LeaseLost { how },
     };
     Ok((job_id(row, "job")?, answer))
-}
-
-fn claimed_job(row: &Row) -> Result<ClaimedJob, StoreError> {
-    Ok(ClaimedJob {
-        id: job_id(row, "job")?,
-        tenant: named(row, "tenant")?,
-        kind: named(row, "kind")?,
-        payload: Json::from_store(get::<String>(row, "payload")?),
-        priority: priority(row)?,
-        attempt: count(row, "attempt")?,
-        losses: count(row, "losses")?,
-        rules: rules(row)?,
-        trace: get(row, "trace")?,
-        run_at: time(row, "run_at")?,
-        created_at: time(row, "created_at")?,
-    })
 }
 
 fn reclaimed(row: &Row) -> Result<Reclaimed, StoreError> {

@@ -28,7 +28,8 @@
 //! - `jobs`, `lease`, `journal`, `admin`, `worker`, `wake`: the verbs, by noun
 //! - [`tx`]: `within` and `complete_in`, inside a user's own transaction (`sqlx_tx`: the same for sqlx); `user_tx`: both
 //!   behind the port's [`UserTx`](tenure_store::UserTx)
-//! - `floor`: where a claim begins to look
+//! - `floor`: where a claim begins to look; `claimed`: how its answer is read
+//! - `gather`: enqueues that come at the same time share a transaction
 //! - `call`, `pool`, `tls`: one round trip, with a deadline
 //! - `error`, `value`: what the server says, in our words
 //! - [`migrate`](mod@migrate): bringing the schema up, safely
@@ -41,6 +42,7 @@ pub mod tx;
 mod user_tx;
 
 mod admin;
+mod claimed;
 mod enqueue;
 mod jobs;
 mod journal;
@@ -49,6 +51,7 @@ mod wake;
 mod worker;
 
 mod floor;
+mod gather;
 pub mod migrate;
 
 mod call;

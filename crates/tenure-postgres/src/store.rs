@@ -7,6 +7,7 @@ use std::time::Duration;
 use tenure_store::{IntoStore, Store, StoreError};
 
 use crate::floor::Floors;
+use crate::gather::Gather;
 use crate::options::PgOptions;
 use crate::pool::Pools;
 use crate::statement::Statement;
@@ -16,9 +17,9 @@ use crate::wake::Listener;
 
 /// How the connections of a [separate](tenure_store::AdminStore::separate) store show in `pg_stat_activity`.
 const KEEPER: &str = "tenure-keeper";
-/// Most of them: one renews while another is given up.
 /// When one of its calls is given up.
 const KEEPER_DEADLINE: Duration = Duration::from_secs(3);
+/// Most of them: one renews while another is given up.
 const KEEPER_CONNECTIONS_MAX: usize = 2;
 
 /// Tenure on Postgres. Clones share connections and what they know.
@@ -30,6 +31,7 @@ struct Inner {
     pools: Pools,
     floors: Floors,
     listener: Listener,
+    gather: Gather,
 }
 
 impl PgStore {
@@ -56,7 +58,13 @@ impl PgStore {
 
     fn open(target: Target, options: PgOptions) -> Result<Self, StoreError> {
         let pools = Pools::new(&target, &options)?;
-        Ok(Self(Arc::new(Inner { options, pools, floors: Floors::default(), listener: Listener::new(target) })))
+        Ok(Self(Arc::new(Inner {
+            options,
+            pools,
+            floors: Floors::default(),
+            listener: Listener::new(target),
+            gather: Gather::default(),
+        })))
     }
 
     pub(crate) fn options(&self) -> &PgOptions {
@@ -69,6 +77,10 @@ impl PgStore {
 
     pub(crate) fn floors(&self) -> &Floors {
         &self.0.floors
+    }
+
+    pub(crate) fn gather(&self) -> &Gather {
+        &self.0.gather
     }
 
     pub(crate) fn listener(&self) -> &Listener {

@@ -1,11 +1,13 @@
 //! Values between our types and the wire.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::time::Duration;
 
 use tenure_core::{How, JobId, Priority, State, Timestamp};
 use tenure_store::StoreError;
 use tokio_postgres::Row;
+use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 use uuid::Uuid;
@@ -36,23 +38,29 @@ impl<'a> FromSql<'a> for Moment {
 }
 
 /// Reads a column; what cannot be read is named.
-pub(crate) fn get<'r, T: FromSql<'r>>(row: &'r Row, column: &str) -> Result<T, StoreError> {
+pub(crate) fn get<'r, T: FromSql<'r>>(row: &'r Row, column: impl Column) -> Result<T, StoreError> {
     row.try_get(column).map_err(|e| StoreError::Corrupt(format!("column {column}: {e}")))
 }
 
-pub(crate) fn time(row: &Row, column: &str) -> Result<Timestamp, StoreError> {
+/// A column by its name, or by its place where there are many rows: a name is looked for in every one of them.
+pub(crate) trait Column: RowIndex + Display + Copy {}
+
+impl Column for &str {}
+impl Column for usize {}
+
+pub(crate) fn time(row: &Row, column: impl Column) -> Result<Timestamp, StoreError> {
     get::<Moment>(row, column).map(|moment| moment.0)
 }
 
-pub(crate) fn time_maybe(row: &Row, column: &str) -> Result<Option<Timestamp>, StoreError> {
+pub(crate) fn time_maybe(row: &Row, column: impl Column) -> Result<Option<Timestamp>, StoreError> {
     Ok(get::<Option<Moment>>(row, column)?.map(|moment| moment.0))
 }
 
-pub(crate) fn job_id(row: &Row, column: &str) -> Result<JobId, StoreError> {
+pub(crate) fn job_id(row: &Row, column: impl Column) -> Result<JobId, StoreError> {
     get::<Uuid>(row, column).map(JobId::from_uuid)
 }
 
-pub(crate) fn job_ids(row: &Row, column: &str) -> Result<Vec<JobId>, StoreError> {
+pub(crate) fn job_ids(row: &Row, column: impl Column) -> Result<Vec<JobId>, StoreError> {
     Ok(get::<Vec<Uuid>>(row, column)?.into_iter().map(JobId::from_uuid).collect())
 }
 
@@ -65,13 +73,13 @@ pub(crate) fn state(word: &str) -> Result<State, StoreError> {
     State::parse(word).ok_or_else(|| StoreError::Corrupt(format!("state `{word}` is not one of ours")))
 }
 
-pub(crate) fn count(row: &Row, column: &str) -> Result<u16, StoreError> {
+pub(crate) fn count(row: &Row, column: impl Column) -> Result<u16, StoreError> {
     let value: i16 = get(row, column)?;
     u16::try_from(value).map_err(|_| StoreError::Corrupt(format!("column {column} is {value}")))
 }
 
-pub(crate) fn priority(row: &Row) -> Result<Priority, StoreError> {
-    let value: i16 = get(row, "priority")?;
+pub(crate) fn priority(row: &Row, column: impl Column) -> Result<Priority, StoreError> {
+    let value: i16 = get(row, column)?;
     Priority::new(value.into()).map_err(|e| StoreError::Corrupt(e.to_string()))
 }
 

@@ -59,6 +59,16 @@ pub trait LeaseStore: Send + Sync {
     /// `LeaseLost` and leaves a journal row `refused`, as long as there is such a job.
     async fn end_jobs(&self, request: EndJobs) -> Result<Vec<Ended>, StoreError>;
 
+    /// The same for several leases, in one round trip where the store can: answers in the order of the requests. After an
+    /// error some of them may have been written; a repeated report is answered as before.
+    async fn end_leases(&self, requests: Vec<EndJobs>) -> Result<Vec<Vec<Ended>>, StoreError> {
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in requests {
+            answers.push(self.end_jobs(request).await?);
+        }
+        Ok(answers)
+    }
+
     /// How jobs ended under one lease of this worker, in the order given; `None` where they have not (or nobody knows). A
     /// worker asks after a handler said that it completed its job inside a transaction of its own.
     async fn find_endings(

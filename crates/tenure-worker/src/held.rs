@@ -21,6 +21,8 @@ pub(crate) struct Held {
     leases: Mutex<Leases>,
     /// Something was put in.
     pub(crate) changed: Notify,
+    /// Some attempt was told to stop: it may wait in line, where nobody listens for it.
+    pub(crate) told: Notify,
 }
 
 #[derive(Default)]
@@ -84,12 +86,14 @@ impl Held {
         }
     }
 
-    /// A job is done with, whatever became of it. `together`: how many ended in the same report; a report that ends all
-    /// of a lease also deletes it in the store.
-    pub(crate) fn settle(&self, lease: LeaseNo, job: JobId, together: usize) {
+    /// These jobs are done with, whatever became of them. `together`: how many ended in the same report; a report that
+    /// ends all of a lease also deletes it in the store.
+    pub(crate) fn settle(&self, lease: LeaseNo, jobs: &[JobId], together: usize) {
         let mut leases = self.lock();
         let Some(held) = leases.by_no.get_mut(&lease) else { return };
-        held.jobs.remove(&job);
+        for job in jobs {
+            held.jobs.remove(job);
+        }
         if held.jobs.is_empty() {
             let deleted = together >= held.size;
             leases.by_no.remove(&lease);
@@ -102,11 +106,6 @@ impl Held {
     /// Whether this process may still act under the lease.
     pub(crate) fn holds(&self, lease: LeaseNo) -> bool {
         self.lock().by_no.get(&lease).is_some_and(|held| Instant::now() < held.deadline)
-    }
-
-    /// Whether the job has not been settled or fenced.
-    pub(crate) fn holds_job(&self, lease: LeaseNo, job: JobId) -> bool {
-        self.lock().by_no.get(&lease).is_some_and(|held| held.jobs.contains_key(&job))
     }
 
     /// Every lease number that is not to be given back as unknown.
@@ -154,6 +153,9 @@ impl Held {
         for job in jobs {
             leases.by_no.values().filter_map(|held| held.jobs.get(job)).for_each(|held| held.ctx.tell(Stop::Canceled));
         }
+        if !jobs.is_empty() {
+            self.told.notify_one();
+        }
     }
 
     /// Lets go of leases whose deadline has passed and tells their handlers. Answers the attempts.
@@ -165,6 +167,9 @@ impl Held {
         let fenced = over.iter().filter_map(|no| leases.by_no.remove(no)).flat_map(|held| held.jobs.into_values());
         let fenced: Vec<Ctx> = fenced.map(|job| job.ctx).collect();
         fenced.iter().for_each(|ctx| ctx.tell(Stop::LeaseLost));
+        if !fenced.is_empty() {
+            self.told.notify_one();
+        }
         fenced
     }
 

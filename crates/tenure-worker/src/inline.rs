@@ -7,6 +7,7 @@ use tenure_store::StoreError;
 use tenure_store::lease::{ClaimJobs, LEASE_JOBS_MAX};
 use tokio::time::Instant;
 
+use crate::lane::Lane;
 use crate::reporter::Reporter;
 use crate::shared::{Shared, Summary};
 use crate::slot;
@@ -25,9 +26,12 @@ pub(crate) async fn run_until_idle(shared: &Arc<Shared>) -> Result<Summary, Stor
             let request = ClaimJobs::new(worker, queue.clone(), LEASE_JOBS_MAX);
             let Some(claimed) = shared.store.claim_jobs(request).await? else { continue };
             found = true;
-            let contexts = shared.take(claimed, queue, worker, sent);
-            for ctx in contexts {
-                slot::run(shared, &reporter, &ctx).await;
+            let lane = Lane::new(queue.clone(), 1, LEASE_JOBS_MAX);
+            for mut runner in lane.put(shared.take(claimed, queue, worker, sent)) {
+                while let Some(held) = runner.next() {
+                    slot::run(shared, &reporter, held).await;
+                    answered(shared).await;
+                }
             }
         }
         let now = shared.gauge.summary();
@@ -40,6 +44,19 @@ pub(crate) async fn run_until_idle(shared: &Arc<Shared>) -> Result<Summary, Stor
                 "more than {RUNS_MAX} jobs ran and there are still more: do they enqueue themselves?"
             )));
         }
+    }
+}
+
+/// Waits until the report on its way is answered.
+async fn answered(shared: &Shared) {
+    loop {
+        let freed = shared.freed.notified();
+        tokio::pin!(freed);
+        freed.as_mut().enable();
+        if shared.in_flight() == 0 {
+            return;
+        }
+        freed.await;
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Verdict {
 }
 
 /// The ending of an attempt that a handler answered.
-pub(crate) fn judge(ctx: &Ctx, answer: Answer, rules: &RuleTable, roll: Roll) -> Verdict {
+pub(crate) fn judge(ctx: &Ctx, answer: Answer, rules: &RuleTable, roll: impl Fn() -> Roll) -> Verdict {
     if ctx.stop() == Some(Stop::LeaseLost) && !matches!(answer, Answer::Completed) {
         return Verdict::Drop;
     }
@@ -33,9 +33,9 @@ pub(crate) fn judge(ctx: &Ctx, answer: Answer, rules: &RuleTable, roll: Roll) ->
         Answer::Done(result) => Verdict::Report(Ending::Succeeded { result, usage: ctx.take_usage() }),
         Answer::Completed => {
             let fail = Fail::transient("the handler completed the job in a transaction that was not committed");
-            Verdict::Confirm(failed(ctx, fail.said(), Class::Transient, Some("rolled_back"), roll))
+            Verdict::Confirm(failed(ctx, fail.said(), Class::Transient, Some("rolled_back"), roll()))
         }
-        Answer::Failed(fail) => match_failure(ctx, fail.said(), rules, roll),
+        Answer::Failed(fail) => match_failure(ctx, fail.said(), rules, roll()),
     }
 }
 

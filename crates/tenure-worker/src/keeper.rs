@@ -249,7 +249,7 @@ impl Rounds<'_> {
             }
             tracing::error!(job.id = %job, job.kind = %ctx.kind(), lease.no = %lease, "the handler blocks its thread beyond its timeout: the job is given up, the slot stays taken until it returns");
             ctx.tell(Stop::LeaseLost);
-            self.shared.held.settle(lease, job, 1);
+            self.shared.held.settle(lease, &[job], 1);
         }
         Ok(())
     }

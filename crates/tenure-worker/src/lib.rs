@@ -7,7 +7,7 @@
 //! - [`job`], [`client`], [`enqueue`]: define a job, put it into a store
 //! - [`handler`], [`extract`], [`ctx`], [`attempt`], [`answer`], [`fail`]: handle it
 //! - [`worker`], [`options`]: put a worker together
-//! - `run`: a process from start to end; `looper` and `slot` drive the two tables of core
+//! - `run`: a process from start to end; `looper` and `slot` drive the two tables of core; `lane`, `runner`: between them
 //! - `held`, `keeper`: what is held, and until when; `reporter`: endings on their way to the store
 //! - `duty`: what every worker does besides, one file each
 //! - `inline`: a worker without a process, for tests
@@ -31,6 +31,7 @@ pub mod worker;
 mod inline;
 mod looper;
 mod run;
+mod runner;
 mod slot;
 
 mod held;

@@ -17,8 +17,9 @@ use tokio::time::Instant;
 use crate::duty::{Reclaimer, Sweeper};
 use crate::lane::{self, Lane};
 use crate::reporter::Reporter;
+use crate::runner::{Lines, run_jobs};
 use crate::shared::Shared;
-use crate::{idle, random, slot};
+use crate::{idle, random};
 
 /// An idle worker asks to be woken at most so often; the request lasts a little longer.
 const PUSH_EVERY: Duration = Duration::from_secs(1);
@@ -70,6 +71,12 @@ impl Loop {
             found: None,
             waiting: None,
         }
+    }
+
+    /// The jobs in line.
+    pub(crate) fn lines(&self) -> Lines {
+        let desks = self.lanes.iter().map(|lane| Arc::clone(&lane.desk)).collect();
+        Lines::new(Arc::clone(&self.shared), self.reporter.clone(), desks)
     }
 
     /// Runs until told to stop; returns in Draining. What is on its way to the store then is heard to its end, unless
@@ -221,23 +228,8 @@ impl Loop {
         }
         let lane = &self.lanes[lane];
         let contexts = self.shared.take(claimed, &lane.queue, worker, sent);
-        for ctx in contexts {
-            let (shared, reporter, running) =
-                (Arc::clone(&self.shared), self.reporter.clone(), Arc::clone(&lane.running));
-            let freed = Arc::clone(&self.shared);
-            let place = lane.take(move || freed.freed.notify_one());
-            tokio::spawn(async move {
-                // What still waits here when it should stop goes through its slot without running, and is given back.
-                let slot = tokio::select! {
-                    biased;
-                    // The semaphore is never closed.
-                    slot = running.acquire() => Some(slot),
-                    () = shared.stopping.raised() => None,
-                    _ = ctx.stopped() => None,
-                };
-                slot::run(&shared, &reporter, &ctx).await;
-                drop((slot, place));
-            });
+        for runner in lane.put(contexts) {
+            tokio::spawn(run_jobs(Arc::clone(&self.shared), self.reporter.clone(), runner));
         }
         Event::Claim
     }

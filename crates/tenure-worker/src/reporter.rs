@@ -1,12 +1,12 @@
 //! The reporter: takes endings from slots to the store, together where that is cheaper.
 //!
 //! An ending that comes alone is sent at once; those that are ready in the same moment go with it. When endings come
-//! fast (the ones before within [`GATHER`]), those of the next moment are waited for, and what ends while earlier reports are on their way goes with the next ones. Reports
-//! of one lease travel together; a few leases travel side by side.
+//! fast (the ones before within [`GATHER`]), those of the next moment are waited for, and what ends while earlier reports
+//! are on their way goes with the next ones. What was gathered travels in one call, of however many leases it is.
 //!
 //! A report without an answer may have been written: it is repeated with the same fence until it is answered or the
-//! lease's local deadline has passed, and the keeper renews the lease meanwhile. Slots are free only after the answer, so
-//! a slow store slows the claims down by itself and nothing piles up.
+//! lease's local deadline has passed, and the keeper renews the lease meanwhile. A slot runs its next job meanwhile, but
+//! no more than a lane's capacity is ever unanswered: a slow store slows the claims down by itself, and nothing piles up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,21 +14,25 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tenure_core::json::quote;
-use tenure_core::{How, Json, LeaseNo};
+use tenure_core::{How, JobId, Json, LeaseNo};
 use tenure_store::StoreError;
 use tenure_store::lease::{EndJob, EndJobs, Ended, Ending, LEASE_JOBS_MAX};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::ctx::Ctx;
+use crate::lane::Place;
 use crate::random;
 use crate::shared::Shared;
+use crate::slot::Slot;
 
 /// How long endings are gathered when they come fast.
 const GATHER: Duration = Duration::from_millis(2);
 /// So many turns of everybody else without an ending, and what is there is sent.
 const SILENT_YIELDS: u32 = 8;
-/// Leases reported side by side.
+/// Endings that travel in one call.
+const TOGETHER_MAX: usize = 2 * LEASE_JOBS_MAX as usize;
+/// Calls side by side.
 const LANES: usize = 4;
 /// Pauses between tries: short after a lock, longer after a failure.
 const BUSY_WAIT: Duration = Duration::from_millis(20);
@@ -45,11 +49,42 @@ pub(crate) enum Settled {
     GivenUp,
 }
 
-/// One ending on its way.
+/// One ending on its way. However it ends, its slot hears of it once: dropped unanswered, it was given up.
 pub(crate) struct Report {
+    shared: Arc<Shared>,
     ctx: Ctx,
     ending: Ending,
-    reply: oneshot::Sender<Settled>,
+    /// The handler says that it completed the job in its own transaction.
+    confirm: bool,
+    /// Until it is answered.
+    stay: Option<(Slot, Place)>,
+}
+
+impl Report {
+    pub(crate) fn new(shared: &Arc<Shared>, ctx: Ctx, ending: Ending, confirm: bool, stay: (Slot, Place)) -> Self {
+        Self { shared: Arc::clone(shared), ctx, ending, confirm, stay: Some(stay) }
+    }
+
+    fn conclude(mut self, settled: Settled) {
+        self.end(match settled {
+            // The transaction may be committed in this very moment: then the report is refused, and it succeeded.
+            Settled::Refused(Some(How::Succeeded)) if self.confirm => Settled::Accepted(How::Succeeded),
+            settled => settled,
+        });
+    }
+
+    fn end(&mut self, settled: Settled) {
+        if let Some((mut slot, place)) = self.stay.take() {
+            slot.conclude(&self.shared, &self.ctx, settled);
+            drop(place);
+        }
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        self.end(Settled::GivenUp);
+    }
 }
 
 /// Where slots hand their endings in.
@@ -64,13 +99,10 @@ impl Reporter {
         Self(sender)
     }
 
-    /// Hands an ending in and waits for what becomes of it.
-    pub(crate) async fn report(&self, ctx: &Ctx, ending: Ending) -> Settled {
-        let (reply, settled) = oneshot::channel();
-        if self.0.send(Report { ctx: ctx.clone(), ending, reply }).await.is_err() {
-            return Settled::GivenUp;
-        }
-        settled.await.unwrap_or(Settled::GivenUp)
+    /// Hands an ending in. Who does not wait for its answer may run the next job.
+    pub(crate) async fn hand_in(&self, report: Report) {
+        // Without a reporter it is dropped, and so given up.
+        drop(self.0.send(report).await);
     }
 }
 
@@ -86,20 +118,18 @@ async fn run(shared: Arc<Shared>, mut reports: mpsc::Receiver<Report>) {
             gather(&shared, &mut reports, &mut batch).await;
         }
         last = Instant::now();
-        for (lease, reports) in by_lease(&mut batch) {
-            // Waiting for a lane here is what gathers the next ones.
-            let Ok(lane) = Arc::clone(&lanes).acquire_owned().await else { return };
-            let shared = Arc::clone(&shared);
-            let lanes = Arc::clone(&lanes);
-            tokio::spawn(async move { Sending { shared: &shared, lanes, lease, reports }.run(Some(lane)).await });
-        }
+        // Waiting for a lane here is what gathers the next ones.
+        let Ok(lane) = Arc::clone(&lanes).acquire_owned().await else { return };
+        let (shared, lanes) = (Arc::clone(&shared), Arc::clone(&lanes));
+        let reports = std::mem::take(&mut batch);
+        tokio::spawn(async move { Sending { shared: &shared, lanes, reports }.run(Some(lane)).await });
     }
 }
 
 /// Takes those that are ready to end in this very moment, without any timer: handlers that only have to be polled.
 async fn look_around(shared: &Shared, reports: &mut mpsc::Receiver<Report>, batch: &mut Vec<Report>) {
     let mut silent = 0;
-    while silent < SILENT_YIELDS && batch.len() < LEASE_JOBS_MAX as usize {
+    while silent < SILENT_YIELDS && batch.len() < TOGETHER_MAX {
         match reports.try_recv() {
             Ok(more) => {
                 batch.push(more);
@@ -118,7 +148,7 @@ async fn look_around(shared: &Shared, reports: &mut mpsc::Receiver<Report>, batc
 async fn gather(shared: &Shared, reports: &mut mpsc::Receiver<Report>, batch: &mut Vec<Report>) {
     let until = tokio::time::sleep(GATHER);
     tokio::pin!(until);
-    while batch.len() < LEASE_JOBS_MAX as usize && shared.gauge.unended.load(Ordering::Acquire) > 0 {
+    while batch.len() < TOGETHER_MAX && shared.gauge.unended.load(Ordering::Acquire) > 0 {
         tokio::select! {
             biased;
             more = reports.recv() => match more {
@@ -128,14 +158,6 @@ async fn gather(shared: &Shared, reports: &mut mpsc::Receiver<Report>, batch: &m
             () = &mut until => return,
         }
     }
-}
-
-fn by_lease(batch: &mut Vec<Report>) -> BTreeMap<LeaseNo, Vec<Report>> {
-    let mut leases: BTreeMap<LeaseNo, Vec<Report>> = BTreeMap::new();
-    for report in batch.drain(..) {
-        leases.entry(report.ctx.fence()).or_default().push(report);
-    }
-    leases
 }
 
 /// What became of one try.
@@ -150,22 +172,26 @@ enum Sent {
 /// How an ending begins that stands for one that cannot be stored.
 const UNSTORABLE: &str = "{\"class\":\"permanent\",\"code\":\"unstorable\"";
 
-/// Reports of one lease until each is answered.
+/// Reports until each is answered.
 struct Sending<'s> {
     shared: &'s Shared,
     lanes: Arc<Semaphore>,
-    lease: LeaseNo,
     reports: Vec<Report>,
 }
 
 impl Sending<'_> {
     /// `lane`: for the first try. A report that must be repeated gives its lane to others meanwhile.
     async fn run(mut self, mut lane: Option<OwnedSemaphorePermit>) {
+        // Together with those of their lease, in the order they ended.
+        self.reports.sort_by_key(|report| report.ctx.fence());
         let mut tried = false;
         while !self.reports.is_empty() {
             // The first try is made even when the lease seems over: the store knows better, and a refusal is on record.
-            if tried && !self.shared.held.holds(self.lease) {
-                return self.give_up();
+            if tried {
+                self.give_up(|shared, report| !shared.held.holds(report.ctx.fence()));
+                if self.reports.is_empty() {
+                    return;
+                }
             }
             tried = true;
             let taken = match lane.take() {
@@ -189,11 +215,20 @@ impl Sending<'_> {
     /// Sends what is left; answers what can be answered.
     async fn send(&mut self) -> Sent {
         let Some(worker) = self.shared.worker.get().copied() else { return Sent::Unanswered };
-        let jobs = self.reports.iter().map(|r| EndJob { job: r.ctx.job_id(), ending: r.ending.clone() }).collect();
-        match self.shared.store.end_jobs(EndJobs { worker, lease: self.lease, jobs }).await {
+        let leases = self.reports.chunk_by(|one, next| one.ctx.fence() == next.ctx.fence());
+        let requests = leases.flat_map(|of_lease| {
+            let end = |report: &Report| EndJob { job: report.ctx.job_id(), ending: report.ending.clone() };
+            // A lease has no more jobs than that, but who knows what a test does.
+            of_lease.chunks(LEASE_JOBS_MAX as usize).map(move |reports| EndJobs {
+                worker,
+                lease: reports[0].ctx.fence(),
+                jobs: reports.iter().map(end).collect(),
+            })
+        });
+        match self.shared.store.end_leases(requests.collect()).await {
             Ok(answers) => {
                 self.shared.trouble.over();
-                self.settle(&answers);
+                self.settle(answers.into_iter().flatten().collect());
                 Sent::Answered
             }
             // A schema that does not fit is nothing about these endings: somebody migrates, and then they are stored.
@@ -206,30 +241,37 @@ impl Sending<'_> {
         }
     }
 
-    fn settle(&mut self, answers: &[Ended]) {
-        let together = answers.iter().filter(|ended| matches!(ended, Ended::Now(_))).count();
+    fn settle(&mut self, answers: Vec<Ended>) {
         let mut busy = Vec::new();
+        let mut settled: Vec<(Report, Settled)> = Vec::with_capacity(answers.len());
+        let mut gone: BTreeMap<LeaseNo, (Vec<JobId>, usize)> = BTreeMap::new();
         for (report, ended) in self.reports.drain(..).zip(answers) {
-            let settled = match ended {
-                Ended::Now(how) | Ended::Before(how) => Settled::Accepted(*how),
-                Ended::LeaseLost { how } => Settled::Refused(*how),
+            let answer = match ended {
+                Ended::Now(how) | Ended::Before(how) => Settled::Accepted(how),
+                Ended::LeaseLost { how } => Settled::Refused(how),
                 Ended::Busy => {
                     busy.push(report);
                     continue;
                 }
             };
-            self.shared.held.settle(self.lease, report.ctx.job_id(), together);
-            // A slot that no longer waits has been dropped with its runtime.
-            let _ = report.reply.send(settled);
+            let (jobs, together) = gone.entry(report.ctx.fence()).or_default();
+            jobs.push(report.ctx.job_id());
+            *together += usize::from(matches!(ended, Ended::Now(_)));
+            settled.push((report, answer));
         }
+        for (lease, (jobs, together)) in gone {
+            self.shared.held.settle(lease, &jobs, together);
+        }
+        settled.into_iter().for_each(|(report, answer)| report.conclude(answer));
         self.reports = busy;
+        self.shared.freed.notify_one();
     }
 
     /// One of these carries what cannot be stored; the others must not share its fate.
     async fn one_by_one(self) {
         for report in self.reports {
             let (shared, lanes) = (self.shared, Arc::clone(&self.lanes));
-            Box::pin(Sending { shared, lanes, lease: self.lease, reports: vec![report] }.run(None)).await;
+            Box::pin(Sending { shared, lanes, reports: vec![report] }.run(None)).await;
         }
     }
 
@@ -237,9 +279,9 @@ impl Sending<'_> {
     fn replace(&mut self, error: &StoreError) {
         let unstorable =
             |ending: &Ending| matches!(ending, Ending::Failed { error } if error.as_str().starts_with(UNSTORABLE));
-        if self.reports.iter().any(|report| unstorable(&report.ending)) {
-            tracing::error!(lease.no = %self.lease, error = %error, "an ending cannot be stored: its lease will run out");
-            return self.give_up();
+        if let Some(report) = self.reports.iter().find(|report| unstorable(&report.ending)) {
+            tracing::error!(lease.no = %report.ctx.fence(), error = %error, "an ending cannot be stored: its lease will run out");
+            return self.give_up(|_, _| true);
         }
         for report in &mut self.reports {
             let text = format!("{UNSTORABLE},\"message\":{}}}", quote(&error.to_string()));
@@ -247,10 +289,10 @@ impl Sending<'_> {
         }
     }
 
-    fn give_up(&mut self) {
-        for report in self.reports.drain(..) {
-            self.shared.held.settle(self.lease, report.ctx.job_id(), 0);
-            let _ = report.reply.send(Settled::GivenUp);
-        }
+    fn give_up(&mut self, is_over: impl Fn(&Shared, &Report) -> bool) {
+        let given_up = self.reports.extract_if(.., |report| is_over(self.shared, report));
+        // Its slot settles what is left of it.
+        given_up.for_each(|report| report.conclude(Settled::GivenUp));
+        self.shared.freed.notify_one();
     }
 }

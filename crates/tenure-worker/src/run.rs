@@ -49,6 +49,7 @@ async fn run_in_order(shared: &Arc<Shared>, stop: impl Future<Output = ()>) {
     let reclaimer = Arc::new(Reclaimer::new(Arc::clone(shared)));
     let duties = Duties::start(shared, Arc::clone(&reclaimer));
     let mut looper = Loop::new(Arc::clone(shared), reporter, reclaimer);
+    let lines = looper.lines();
     let mut told_at = None;
     let told = async {
         stop.await;
@@ -58,9 +59,12 @@ async fn run_in_order(shared: &Arc<Shared>, stop: impl Future<Output = ()>) {
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = looper.run() => {}
+        biased;
         () = told => {}
+        () = looper.run() => {}
+        () = lines.clear() => {}
     }
+    lines.give_back();
     duties.stop();
     drain(shared, told_at.unwrap_or_else(Instant::now)).await;
 }

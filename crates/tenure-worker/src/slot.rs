@@ -21,8 +21,9 @@ use crate::ctx::{Ctx, Stop};
 use crate::fail::Fail;
 use crate::handler::Running;
 use crate::judge::{self, Verdict};
+use crate::lane::Held;
 use crate::random;
-use crate::reporter::{Reporter, Settled};
+use crate::reporter::{Report, Reporter, Settled};
 use crate::route::Route;
 use crate::shared::{Shared, count};
 
@@ -34,24 +35,27 @@ const SHUTDOWN_WAIT: Duration = Duration::from_millis(200);
 /// How much of an error the log repeats; the store keeps more.
 const LOGGED_BYTES_MAX: usize = 1_000;
 
-/// Runs the job of `ctx` to its end.
-pub(crate) async fn run(shared: &Shared, reporter: &Reporter, ctx: &Ctx) {
-    let mut slot = Slot { shared, state: State::Free, began: Instant::now(), error: None };
-    slot.step(Event::Take, ctx);
+/// Runs the job of `held` and hands its ending in; what becomes of that report is heard by [`Slot::conclude`].
+pub(crate) async fn run(shared: &Arc<Shared>, reporter: &Reporter, held: Held) {
+    let Held { ctx, mut place } = held;
+    let mut slot = Slot { state: State::Free, began: Instant::now(), error: None };
+    slot.step(shared, Event::Take, &ctx);
     let verdict = match shared.routes.get(ctx.kind()) {
         Some(route) => {
-            let verdict = execute(shared, route, ctx).await;
-            // From here on it blocks nothing: a report that takes long must not be overruled by the keeper.
-            shared.held.limit(ctx, None);
+            let outcome = execute(shared, route, &ctx).await;
+            if route.timeout.is_some() {
+                // From here on it blocks nothing: a report that takes long must not be overruled by the keeper.
+                shared.held.limit(&ctx, None);
+            }
             let rules = route.rules.as_ref().unwrap_or(&shared.options.rules);
-            match verdict {
+            match outcome {
                 Outcome::Answered(answer) => {
                     if let Answer::Failed(fail) = &answer {
                         slot.error = Some(judge::cut(&fail.to_string(), LOGGED_BYTES_MAX));
                     }
-                    judge::judge(ctx, answer, rules, random::roll())
+                    judge::judge(&ctx, answer, rules, random::roll)
                 }
-                Outcome::TimedOut(after) => Verdict::Report(judge::timed_out(ctx, after, rules, random::roll())),
+                Outcome::TimedOut(after) => Verdict::Report(judge::timed_out(&ctx, after, rules, random::roll())),
                 Outcome::Canceled => Verdict::Report(Ending::Canceled { error: None }),
                 Outcome::Released => Verdict::Report(Ending::Released { delay: Duration::ZERO }),
                 Outcome::Fenced => Verdict::Drop,
@@ -65,8 +69,29 @@ pub(crate) async fn run(shared: &Shared, reporter: &Reporter, ctx: &Ctx) {
             Verdict::Report(Ending::Released { delay: UNKNOWN_KIND_DELAY })
         }
     };
-    let settled = slot.report(reporter, ctx, verdict).await;
-    slot.conclude(ctx, settled);
+    let succeeded = matches!(&verdict, Verdict::Report(Ending::Succeeded { .. }) | Verdict::Confirm(_));
+    slot.step(shared, if succeeded { Event::Succeed } else { Event::Fail }, &ctx);
+    shared.gauge.unended.fetch_sub(1, Ordering::AcqRel);
+    if place.end() {
+        shared.freed.notify_one();
+    }
+    // Asked first: what was committed together with the handler's own rows stands, whatever became of the lease.
+    if matches!(verdict, Verdict::Confirm(_)) && find_ending(shared, &ctx).await == Some(How::Succeeded) {
+        shared.held.settle(ctx.fence(), &[ctx.job_id()], 0);
+        slot.conclude(shared, &ctx, Settled::Accepted(How::Succeeded));
+        drop(place);
+        shared.freed.notify_one();
+        return;
+    }
+    let confirm = matches!(verdict, Verdict::Confirm(_));
+    let ending = match verdict {
+        // Let go of by the keeper, at the deadline or because it blocked its thread: what was done here is dropped,
+        // and the grant given back in case nobody has taken it yet.
+        _ if ctx.stop() == Some(Stop::LeaseLost) => Ending::Released { delay: Duration::ZERO },
+        Verdict::Report(ending) | Verdict::Confirm(ending) => ending,
+        Verdict::Drop => Ending::Released { delay: Duration::ZERO },
+    };
+    reporter.hand_in(Report::new(shared, ctx, ending, confirm, (slot, place))).await;
 }
 
 /// How a handler's run ended.
@@ -140,67 +165,37 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// One slot, stepping through core's table.
-struct Slot<'s> {
-    shared: &'s Shared,
+/// How the attempt ended in the handler's own transaction. Asked until it is answered or the lease ends.
+async fn find_ending(shared: &Shared, ctx: &Ctx) -> Option<How> {
+    loop {
+        match shared.store.find_endings(ctx.0.worker, ctx.fence(), vec![ctx.job_id()]).await {
+            Ok(hows) => return hows.first().copied().flatten(),
+            Err(error) if error.is_passing() => shared.trouble.failed("looking for an ending", &error),
+            // Asking again would never help, and the lease is renewed meanwhile. The report will tell.
+            Err(error) => {
+                tracing::error!(job.id = %ctx.job_id(), error = %error, "looking for an ending failed");
+                return None;
+            }
+        }
+        if !shared.held.holds(ctx.fence()) {
+            return None;
+        }
+        tokio::time::sleep(random::jitter(Duration::from_millis(250))).await;
+    }
+}
+
+/// One attempt's stay in a slot, stepping through core's table.
+pub(crate) struct Slot {
     state: State,
     began: Instant,
     /// What went wrong, for the log.
     error: Option<String>,
 }
 
-impl Slot<'_> {
-    /// Reports what the verdict says; answers what became of it.
-    async fn report(&mut self, reporter: &Reporter, ctx: &Ctx, verdict: Verdict) -> Settled {
-        let succeeded = matches!(&verdict, Verdict::Report(Ending::Succeeded { .. }) | Verdict::Confirm(_));
-        self.step(if succeeded { Event::Succeed } else { Event::Fail }, ctx);
-        self.shared.gauge.unended.fetch_sub(1, Ordering::AcqRel);
-        // Asked first: what was committed together with the handler's own rows stands, whatever became of the lease.
-        let ended = match verdict {
-            Verdict::Confirm(_) => self.find_ending(ctx).await,
-            _ => None,
-        };
-        if ended == Some(How::Succeeded) {
-            self.shared.held.settle(ctx.fence(), ctx.job_id(), 0);
-            return Settled::Accepted(How::Succeeded);
-        }
-        let confirm = matches!(verdict, Verdict::Confirm(_));
-        let ending = match verdict {
-            // Let go of by the keeper, at the deadline or because it blocked its thread: what was done here is dropped,
-            // and the grant given back in case nobody has taken it yet.
-            _ if !self.shared.held.holds_job(ctx.fence(), ctx.job_id()) => Ending::Released { delay: Duration::ZERO },
-            Verdict::Report(ending) | Verdict::Confirm(ending) => ending,
-            Verdict::Drop => Ending::Released { delay: Duration::ZERO },
-        };
-        match reporter.report(ctx, ending).await {
-            // The transaction may be committed in this very moment: then the report is refused, and it succeeded.
-            Settled::Refused(Some(How::Succeeded)) if confirm => Settled::Accepted(How::Succeeded),
-            settled => settled,
-        }
-    }
-
-    /// How the attempt ended in the handler's own transaction. Asked until it is answered or the lease ends.
-    async fn find_ending(&self, ctx: &Ctx) -> Option<How> {
-        loop {
-            match self.shared.store.find_endings(ctx.0.worker, ctx.fence(), vec![ctx.job_id()]).await {
-                Ok(hows) => return hows.first().copied().flatten(),
-                Err(error) if error.is_passing() => self.shared.trouble.failed("looking for an ending", &error),
-                // Asking again would never help, and the lease is renewed meanwhile. The report will tell.
-                Err(error) => {
-                    tracing::error!(job.id = %ctx.job_id(), error = %error, "looking for an ending failed");
-                    return None;
-                }
-            }
-            if !self.shared.held.holds(ctx.fence()) {
-                return None;
-            }
-            tokio::time::sleep(random::jitter(Duration::from_millis(250))).await;
-        }
-    }
-
+impl Slot {
     /// Counts and logs what became of the report, and frees the slot.
-    fn conclude(&mut self, ctx: &Ctx, settled: Settled) {
-        let gauge = &self.shared.gauge;
+    pub(crate) fn conclude(&mut self, shared: &Shared, ctx: &Ctx, settled: Settled) {
+        let gauge = &shared.gauge;
         match settled {
             Settled::Accepted(how) => {
                 count(match how {
@@ -219,12 +214,12 @@ impl Slot<'_> {
             Settled::GivenUp => {
                 ctx.tell(Stop::LeaseLost);
                 // Whoever carried the report may have died under it: what is left in here is renewed for ever.
-                self.shared.held.settle(ctx.fence(), ctx.job_id(), 0);
+                shared.held.settle(ctx.fence(), &[ctx.job_id()], 0);
                 // The keeper has told of the lease, and the store's silence is told of as well.
                 tracing::debug!(job.id = %ctx.job_id(), lease.no = %ctx.fence(), "no answer until the lease's end: what became of the report is unknown");
             }
         }
-        self.step(if settled == Settled::GivenUp { Event::Break } else { Event::Settle }, ctx);
+        self.step(shared, if settled == Settled::GivenUp { Event::Break } else { Event::Settle }, ctx);
     }
 
     /// Failures are told, with what went wrong; the rest is for whoever looks closely.
@@ -244,12 +239,12 @@ impl Slot<'_> {
         }
     }
 
-    fn step(&mut self, event: Event, ctx: &Ctx) {
+    fn step(&mut self, shared: &Shared, event: Event, ctx: &Ctx) {
         let Some(to) = next(self.state, event) else {
             debug_assert!(false, "a slot that is {} cannot {event:?}", self.state.as_str());
             return;
         };
-        let gauge = &self.shared.gauge;
+        let gauge = &shared.gauge;
         let counter = |state: State| match state {
             State::Processing => Some(&gauge.processing),
             State::ReportingSuccess | State::ReportingFailure => Some(&gauge.reporting),

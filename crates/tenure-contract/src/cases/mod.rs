@@ -5,6 +5,7 @@
 
 mod situation;
 
+mod end_leases;
 mod enqueue;
 
 mod claim;
@@ -37,6 +38,7 @@ mod registry;
 
 mod against_model;
 
+pub use self::end_leases::*;
 pub use self::enqueue::*;
 
 pub use self::claim::*;

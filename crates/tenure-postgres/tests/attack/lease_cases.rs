@@ -85,9 +85,11 @@ pub(crate) async fn reclaim_passes_by_a_report_on_its_way(mut s: Stage) -> Verdi
     let (lease, jobs) = s.claim(2).await?;
     let ids = vec![*jobs[0].as_uuid()];
     let (none, never) = (vec![None::<String>], None::<std::time::SystemTime>);
-    let params: [(&(dyn ToSql + Sync), Type); 6] = [
+    let leases = vec![lease.0];
+    let params: [(&(dyn ToSql + Sync), Type); 7] = [
         (&s.worker.0, Type::INT4),
-        (&lease.0, Type::INT8),
+        (&leases, Type::INT8_ARRAY),
+        (&leases, Type::INT8_ARRAY),
         (&ids, Type::UUID_ARRAY),
         (&none, Type::TEXT_ARRAY),
         (&none, Type::TEXT_ARRAY),

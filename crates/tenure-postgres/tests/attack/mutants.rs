@@ -94,7 +94,7 @@ const MUTANTS: &[(&str, Cut, &str)] = &[
         Cut::Function("requeue", &[("update tenure.unique_key k set job = j.id", "perform from tenure.unique_key k")]),
         "an_old_snapshot_takes_over_no_requeued_key"),
     ("completions in the order of the report",
-        statement("complete_jobs", "order by h.job", "order by array_position($3::uuid[], h.job)"),
+        statement("complete_jobs", "order by h.job", "order by array_position($4::uuid[], h.job)"),
         "reports_in_opposite_order_do_not_deadlock"),
     ("endings in the order of the report",
         statement("end_jobs", "order by d.job", "order by array_position($3::uuid[], d.job)"),

@@ -32,6 +32,8 @@ const FENCES: &[Fence] = &[
         missed_by: &["a_worker_cannot_complete_under_the_lease_of_another", "every_start_of_a_worker_gets_its_own_number"] },
     Fence { place: Statement("complete_jobs"), find: "on conflict do nothing", replace: "on conflict (job, lease) do update set how = excluded.how",
         missed_by: &["a_completion_sent_twice_is_answered_as_done_before", "a_completion_after_a_forced_cancel_is_lost"] },
+    Fence { place: Statement("complete_jobs"), find: "and h.no = i.lease", replace: "",
+        missed_by: &["leases_reported_together_are_answered_each_by_itself"] },
     Fence { place: Statement("end_jobs"), find: "and l.worker = $1::int", replace: "and $1::int is not null",
         missed_by: &["a_worker_cannot_fail_under_the_lease_of_another", "a_worker_cannot_snooze_under_the_lease_of_another"] },
     Fence { place: Statement("end_jobs"), find: "on conflict do nothing", replace: "on conflict (job, lease) do update set how = excluded.how, final = excluded.final",

@@ -154,7 +154,8 @@ create function ours.claim(int, text, bigint, timestamptz[], uuid[], timestamptz
 #variable_conflict use_column
 begin return query
 {claim}; end $f$;
-create function ours.complete(int, bigint, uuid[], text[], text[], timestamptz) returns setof uuid language plpgsql as $f$
+create function ours.complete(int, bigint[], bigint[], uuid[], text[], text[], timestamptz)
+  returns table (lease bigint, job uuid) language plpgsql as $f$
 #variable_conflict use_column
 begin return query
 {complete}; end $f$;
@@ -173,7 +174,7 @@ declare
   recent timestamptz;
 begin
   select l.jobs into jobs from tenure.lease l where l.no = _lease;
-  if found then perform from ours.complete(_worker, _lease, jobs, null, null, null) limit 1; end if;
+  if found then perform from ours.complete(_worker, array[_lease], array_fill(_lease, array[cardinality(jobs)]), jobs, null, null, null) limit 1; end if;
   -- A function makes all its rows before the first is read. All jobs are of one bulk: they have one run_at, and come in the order of their ids.
   select c.no, c.due - interval '500 ms', c.run_at, c.job into got, recent, floor_at, floor_job
   from ours.claim(_worker, 'default', _limit, array[null, null, floor_at, null], array[z, z, floor_job, z], null, '{0, 1, 2, 3}') c limit 1;

@@ -17,15 +17,22 @@ const LEASES: &str = "select no from tenure.lease";
 
 #[tokio::test]
 async fn switches_never_make_a_complete_end_other_jobs() {
-    let call = format!("complete_jobs(1, 1, {}, null, null, null)", jobs(&[1, 2, 6, 9]));
+    let call = format!("complete_jobs(1, array[1, 3], array[1, 1, 1, 3], {}, null, null, null)", jobs(&[1, 2, 6, 9]));
     each(statement::COMPLETE_JOBS, &call, &[(ENDED, &["1 1", "2 1"]), (LEASES, &["1", "2", "3"])]).await;
 }
 
 #[tokio::test]
 async fn switches_never_keep_a_complete_from_dropping_its_lease() {
-    let call = format!("complete_jobs(1, 1, {}, null, null, null)", jobs(&[5, 4, 3, 2, 1]));
-    each(statement::COMPLETE_JOBS, &call, &[(ENDED, &["1 1", "2 1", "3 1", "4 1", "5 1"]), (LEASES, &["2", "3"])])
-        .await;
+    let call = format!(
+        "complete_jobs(1, array[2, 1], array[1, 1, 2, 1, 1, 1], {}, null, null, null)",
+        jobs(&[5, 4, 7, 3, 2, 1])
+    );
+    each(
+        statement::COMPLETE_JOBS,
+        &call,
+        &[(ENDED, &["1 1", "2 1", "3 1", "4 1", "5 1", "7 1"]), (LEASES, &["2", "3"])],
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -153,7 +153,7 @@ async fn stop_before_attempt(client: &Client, n: u32) {
 }
 
 /// Two reports of the same two jobs, named in opposite order, each stopped before its second row until both are there.
-/// Answers how many rows each wrote, or that it was the victim of a deadlock.
+/// Answers how many attempts each left unwritten, or that it was the victim of a deadlock.
 async fn two_reports_in_opposite_order(sql: &str) -> Vec<Result<usize, String>> {
     let scene = Scene::new().await;
     let worker = scene.worker("w").await;
@@ -182,9 +182,11 @@ async fn two_reports_in_opposite_order(sql: &str) -> Vec<Result<usize, String>> 
 async fn report(client: &Client, sql: &str, worker: WorkerId, lease: LeaseNo, jobs: &[JobId]) -> Result<usize, String> {
     let jobs: Vec<Uuid> = jobs.iter().map(|job| *job.as_uuid()).collect();
     let (nothing, now) = (vec![None::<String>; jobs.len()], None::<std::time::SystemTime>);
-    let params: [(&(dyn ToSql + Sync), Type); 6] = [
+    let leases = vec![lease.0; jobs.len()];
+    let params: [(&(dyn ToSql + Sync), Type); 7] = [
         (&worker.0, Type::INT4),
-        (&lease.0, Type::INT8),
+        (&leases, Type::INT8_ARRAY),
+        (&leases, Type::INT8_ARRAY),
         (&jobs, Type::UUID_ARRAY),
         (&nothing, Type::TEXT_ARRAY),
         (&nothing, Type::TEXT_ARRAY),
@@ -198,13 +200,17 @@ async fn report(client: &Client, sql: &str, worker: WorkerId, lease: LeaseNo, jo
 #[tokio::test]
 async fn two_reports_in_opposite_order_do_not_deadlock() {
     let answers = two_reports_in_opposite_order(statement::COMPLETE_JOBS.sql).await;
-    assert_eq!(answers, [Ok(2), Ok(0)], "the first one wrote both, the second waited for it");
+    assert_eq!(
+        answers,
+        [Ok(0), Ok(2)],
+        "the first one left nothing unwritten, the second waited for it and wrote none"
+    );
 }
 
 /// S8, the mutant: attempts inserted in the order of the report.
 #[tokio::test]
 async fn reports_written_as_they_come_deadlock() {
-    let sql = statement::COMPLETE_JOBS.sql.replace("order by h.job", "order by array_position($3::uuid[], h.job)");
+    let sql = statement::COMPLETE_JOBS.sql.replace("order by h.job", "order by array_position($4::uuid[], h.job)");
     let answers = two_reports_in_opposite_order(&sql).await;
     let victims = answers.iter().filter(|answer| answer.as_ref().is_err_and(|said| said.starts_with("40P01"))).count();
     assert_eq!(victims, 1, "{answers:?}");

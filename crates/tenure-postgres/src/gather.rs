@@ -1,0 +1,146 @@
+//! Enqueues that come at the same time share a transaction.
+//!
+//! A commit waits for the disk, and a statement has its price before it stores anything; neither is dearer for ten jobs
+//! than for one. So an enqueue that finds nothing on its way goes at once, and those that come while [`FLIGHTS`] are on
+//! their way go together with the next:
+//!
+//! ```text
+//!   one ──► call 1 ───────────────► answered
+//!   two ────► call 2 ───────────────► answered
+//!   three, four, five … wait ──► call 3, all of them ──► answered, each its own way
+//! ```
+//!
+//! Each enqueue stays all or none by itself. When a shared call is refused nothing of it was stored, and each is sent
+//! alone: whoever caused it hears why, the others do not. A call that nobody answered is unknown to all of them, and each
+//! may be sent again, as ever. Jobs of one enqueue stay in their order; between enqueues there never was one.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tenure_core::NewJob;
+use tenure_store::StoreError;
+use tenure_store::enqueue::Enqueued;
+use tokio::sync::oneshot;
+
+use crate::store::PgStore;
+
+/// Calls on their way at once.
+const FLIGHTS: u32 = 2;
+/// Jobs that travel together, and from which on an enqueue travels alone.
+pub(crate) const TOGETHER_MAX: usize = 100;
+
+type Answer = Result<Vec<Enqueued>, StoreError>;
+
+/// Enqueues that wait for the next call.
+#[derive(Default)]
+pub(crate) struct Gather(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    requests: Vec<Request>,
+    flights: u32,
+}
+
+struct Request {
+    jobs: Vec<NewJob>,
+    reply: oneshot::Sender<Answer>,
+}
+
+impl PgStore {
+    /// Stores the jobs, perhaps together with those of others.
+    pub(crate) async fn enqueue_gathered(&self, jobs: Vec<NewJob>) -> Answer {
+        let (reply, answer) = oneshot::channel();
+        let flies = {
+            let mut waiting = self.gather().lock();
+            waiting.requests.push(Request { jobs, reply });
+            let flies = waiting.flights < FLIGHTS;
+            waiting.flights += u32::from(flies);
+            flies
+        };
+        if flies {
+            // A task of its own: who asked first may stop waiting, and the others must not be stopped with it.
+            tokio::spawn(Flight { store: self.clone(), landed: false }.run());
+        }
+        let gone = || StoreError::Unavailable("the runtime that carried the enqueue has ended".to_owned(), None);
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    async fn enqueue_together(&self, mut requests: Vec<Request>) {
+        if let [_] = requests.as_slice() {
+            return self.enqueue_each(requests).await;
+        }
+        let jobs: Vec<NewJob> = requests.iter().flat_map(|request| request.jobs.iter().cloned()).collect();
+        match self.enqueue_now(&jobs).await {
+            Ok(answers) => {
+                let mut answers = answers.into_iter();
+                for request in requests {
+                    let own = answers.by_ref().take(request.jobs.len()).collect();
+                    // Who no longer waits has stored its jobs all the same.
+                    let _ = request.reply.send(Ok(own));
+                }
+            }
+            Err(error @ StoreError::Unavailable(..)) => {
+                for request in requests.drain(1..) {
+                    let _ = request.reply.send(Err(StoreError::Unavailable(error.to_string(), None)));
+                }
+                let first = requests.into_iter().next();
+                let _ = first.map(|request| request.reply.send(Err(error)));
+            }
+            Err(_) => self.enqueue_each(requests).await,
+        }
+    }
+
+    async fn enqueue_each(&self, requests: Vec<Request>) {
+        for request in requests {
+            let answer = self.enqueue_now(&request.jobs).await;
+            let _ = request.reply.send(answer);
+        }
+    }
+}
+
+impl Gather {
+    /// What goes with the next call; nothing is left to do when it is empty, and then the flight is over.
+    fn next(&self) -> Vec<Request> {
+        let mut waiting = self.lock();
+        let mut jobs = 0;
+        let fits = waiting.requests.iter().take_while(|request| {
+            jobs += request.jobs.len();
+            jobs <= TOGETHER_MAX
+        });
+        let many = fits.count();
+        let next: Vec<Request> = waiting.requests.drain(..many).collect();
+        waiting.flights -= u32::from(next.is_empty());
+        next
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One call after the other, until nobody waits.
+struct Flight {
+    store: PgStore,
+    landed: bool,
+}
+
+impl Flight {
+    async fn run(mut self) {
+        while !self.landed {
+            match self.store.gather().next() {
+                none if none.is_empty() => self.landed = true,
+                requests => self.store.enqueue_together(requests).await,
+            }
+        }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        // Its runtime has ended in the middle: those that wait hear of it, and the next enqueue starts another.
+        if !self.landed {
+            let mut waiting = self.store.gather().lock();
+            waiting.flights -= 1;
+            waiting.requests.clear();
+        }
+    }
+}
