@@ -25,17 +25,20 @@ impl Duties {
     pub(crate) fn start(shared: &Arc<Shared>, reclaimer: Arc<Reclaimer>) -> Self {
         let mut duties = tokio::task::JoinSet::new();
         let every = shared.options.reclaim_every;
-        duties.spawn(repeat(Arc::clone(shared), "reclaiming", every, move || {
+        let reclaiming = repeat(Arc::clone(shared), "reclaiming", every, move || {
             let reclaimer = Arc::clone(&reclaimer);
             async move { reclaimer.run_if_due().await }
-        }));
+        });
+        shared.spawn_in(&mut duties, reclaiming);
         let sealed = Arc::clone(shared);
-        duties.spawn(repeat(Arc::clone(shared), "sealing", sealer::EVERY, move || sealer::run(Arc::clone(&sealed))));
+        let sealing = repeat(Arc::clone(shared), "sealing", sealer::EVERY, move || sealer::run(Arc::clone(&sealed)));
+        shared.spawn_in(&mut duties, sealing);
         if let Some(retention) = shared.options.retention {
             let pruned = Arc::clone(shared);
-            duties.spawn(repeat(Arc::clone(shared), "pruning", pruner::EVERY, move || {
+            let pruning = repeat(Arc::clone(shared), "pruning", pruner::EVERY, move || {
                 pruner::run(Arc::clone(&pruned), retention)
-            }));
+            });
+            shared.spawn_in(&mut duties, pruning);
         }
         Self(duties)
     }

@@ -5,7 +5,7 @@
 //! database counts from when it got that request, which is later, so the handlers here are told before anybody else may
 //! take the job, whatever the network does. Only this machine's monotonic clock is used.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,7 +37,8 @@ struct Lease {
     renew_every: Duration,
     deadline: Instant,
     renew_at: Instant,
-    jobs: HashMap<JobId, Job>,
+    /// In the order of their ids: what is told to many is told in the same order on every run of a simulation.
+    jobs: BTreeMap<JobId, Job>,
     size: usize,
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn deadline(sent: Instant, ttl: Duration) -> Instant {
 impl Held {
     pub(crate) fn take(&self, taken: &Taken, jobs: &[Ctx]) {
         let Taken { lease, ttl, renew_every, sent } = *taken;
-        let jobs: HashMap<JobId, Job> =
+        let jobs: BTreeMap<JobId, Job> =
             jobs.iter().map(|ctx| (ctx.job_id(), Job { ctx: ctx.clone(), give_up_at: None })).collect();
         let size = jobs.len();
         let held = Lease { ttl, renew_every, deadline: deadline(sent, ttl), renew_at: sent + renew_every, jobs, size };

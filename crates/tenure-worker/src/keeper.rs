@@ -56,7 +56,8 @@ impl Keeper {
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         match shared.options.keeper {
             KeeperPlace::Task => {
-                tokio::spawn(async move {
+                let machine = Arc::clone(&shared);
+                machine.spawn(async move {
                     keep(&shared, &is_closing).await;
                     drop(end);
                 });
@@ -121,6 +122,7 @@ async fn watch_deadlines(shared: &Shared) {
         lost.tell();
         let Some(deadline) = shared.held.next_deadline() else {
             tokio::select! {
+                biased;
                 () = shared.held.changed.notified() => {}
                 () = lost.due() => {}
             }

@@ -11,6 +11,7 @@
 //! - `held`, `keeper`: what is held, and until when; `reporter`: endings on their way to the store
 //! - `duty`: what every worker does besides, one file each
 //! - `inline`: a worker without a process, for tests
+//! - [`machine`], [`random`]: where a simulation takes hold of a worker's tasks and of its randomness
 
 pub mod client;
 pub mod enqueue;
@@ -41,10 +42,12 @@ mod reporter;
 
 mod duty;
 
+pub mod machine;
+pub mod random;
+
 mod flag;
 mod idle;
 mod name;
-mod random;
 mod shared;
 pub mod signal;
 mod trouble;

@@ -229,7 +229,7 @@ impl Loop {
         let lane = &self.lanes[lane];
         let contexts = self.shared.take(claimed, &lane.queue, worker, sent);
         for runner in lane.put(contexts) {
-            tokio::spawn(run_jobs(Arc::clone(&self.shared), self.reporter.clone(), runner));
+            self.shared.spawn(run_jobs(Arc::clone(&self.shared), self.reporter.clone(), runner));
         }
         Event::Claim
     }

@@ -1,5 +1,6 @@
 //! Everything that can be set about a worker, checked once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::Invalid;
@@ -8,11 +9,13 @@ use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::preset::{POLL_EVERY_DEFAULT, Preset, RECLAIM_EVERY_DEFAULT};
 use tenure_store::worker::QUEUES_MAX;
 
+use crate::machine::Machine;
+
 /// Most slots of one queue in one process.
 pub const SLOTS_MAX: u32 = 10_000;
 
 /// How a worker works. The defaults are right for most; `Builder` sets them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Options {
     /// How people read it; the machine, the process and some random digits unless set.
     pub name: Option<WorkerName>,
@@ -34,6 +37,8 @@ pub(crate) struct Options {
     pub rules: RuleTable,
     /// Where the lease keeper runs.
     pub keeper: KeeperPlace,
+    /// What the tasks run on, in a simulation.
+    pub machine: Option<Arc<dyn Machine>>,
 }
 
 /// Where the lease keeper runs.
@@ -60,6 +65,7 @@ impl Default for Options {
             retention: Some(Duration::from_secs(7 * 86_400)),
             rules: RuleTable::standard(),
             keeper: KeeperPlace::Thread,
+            machine: None,
         }
     }
 }

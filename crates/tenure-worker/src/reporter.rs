@@ -95,7 +95,7 @@ impl Reporter {
     /// Starts the reporter. It ends when nobody can hand in any more.
     pub(crate) fn start(shared: Arc<Shared>) -> Self {
         let (sender, receiver) = mpsc::channel(4 * LEASE_JOBS_MAX as usize);
-        tokio::spawn(run(shared, receiver));
+        Arc::clone(&shared).spawn(run(shared, receiver));
         Self(sender)
     }
 
@@ -120,9 +120,9 @@ async fn run(shared: Arc<Shared>, mut reports: mpsc::Receiver<Report>) {
         last = Instant::now();
         // Waiting for a lane here is what gathers the next ones.
         let Ok(lane) = Arc::clone(&lanes).acquire_owned().await else { return };
-        let (shared, lanes) = (Arc::clone(&shared), Arc::clone(&lanes));
+        let (carrier, lanes) = (Arc::clone(&shared), Arc::clone(&lanes));
         let reports = std::mem::take(&mut batch);
-        tokio::spawn(async move { Sending { shared: &shared, lanes, reports }.run(Some(lane)).await });
+        shared.spawn(async move { Sending { shared: &carrier, lanes, reports }.run(Some(lane)).await });
     }
 }
 

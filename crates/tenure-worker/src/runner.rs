@@ -47,7 +47,7 @@ impl Lines {
     fn take(&self, is_wanted: impl Fn(&Ctx) -> bool) {
         for held in self.desks.iter().flat_map(|desk| desk.take_waiting(&is_wanted)) {
             let (shared, reporter) = (Arc::clone(&self.shared), self.reporter.clone());
-            tokio::spawn(async move { slot::run(&shared, &reporter, held).await });
+            self.shared.spawn(async move { slot::run(&shared, &reporter, held).await });
         }
     }
 }

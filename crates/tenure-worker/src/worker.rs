@@ -15,6 +15,7 @@ use tenure_store::{IntoStore, Store};
 use crate::client::Client;
 use crate::handler::Handler;
 use crate::job::Job;
+use crate::machine::Machine;
 use crate::options::{KeeperPlace, Options, check_patience};
 use crate::route::{HandleOptions, Route, Routes};
 use crate::shared::{Gauge, Shared, Summary};
@@ -177,6 +178,12 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
     /// Where the lease keeper runs: on a thread of its own unless a simulation says otherwise.
     pub fn keeper(mut self, place: KeeperPlace) -> Self {
         self.options.keeper = place;
+        self
+    }
+
+    /// What the worker's tasks run on, for simulations: see [`Machine`].
+    pub fn machine(mut self, machine: Arc<dyn Machine>) -> Self {
+        self.options.machine = Some(machine);
         self
     }
 
