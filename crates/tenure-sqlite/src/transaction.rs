@@ -52,8 +52,8 @@ impl<'t, 'c> Transaction<'t, 'c> {
     }
 
     /// Completes the job that `worker` holds under `lease`. [`StoreError::LeaseLost`] when it no longer does: answer
-    /// `Err` from the closure then, and nothing of the transaction is kept. A repeated completion is `Ok` as well,
-    /// since the first one may have been committed with its reply lost.
+    /// `Err` from the closure then, and nothing of the transaction is kept. [`StoreError::Conflict`] when an earlier
+    /// transaction has completed it, whose reply may have been lost: what this one writes is there already.
     pub fn complete(
         &self,
         worker: WorkerId,
@@ -66,7 +66,10 @@ impl<'t, 'c> Transaction<'t, 'c> {
         let request = EndJobs { worker, lease, jobs };
         request.check()?;
         match end::report(self.open_tx()?, &request)?.as_slice() {
-            [Ended::Now(_) | Ended::Before(_)] => Ok(()),
+            [Ended::Now(_)] => Ok(()),
+            [Ended::Before(_)] => Err(StoreError::Conflict(format!(
+                "job {job} was completed before under lease {lease}: this transaction must not commit its effects again"
+            ))),
             _ => Err(StoreError::LeaseLost(job)),
         }
     }

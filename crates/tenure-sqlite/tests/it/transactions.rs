@@ -104,6 +104,26 @@ async fn a_transaction_is_a_users_transaction_of_the_port() {
     }
 }
 
+/// The simulation's seed 9: a handler that heard nothing of its commit ran its transaction again, and paid twice.
+#[tokio::test]
+async fn a_transaction_run_again_does_not_write_twice() {
+    for fixture in [Fixture::memory().await, Fixture::file().await] {
+        make_ledger(&fixture).await;
+        let job = fixture.enqueue(1).await[0];
+        let (lease, worker) = (fixture.claim(1).await.unwrap().lease, fixture.worker);
+        let pay = || {
+            fixture.store.transaction(move |tx| {
+                tx.connection().execute("insert into ledger values ('paid')", []).map_err(StoreError::unavailable)?;
+                tx.complete(worker, lease, job, None, None)
+            })
+        };
+        pay().await.unwrap();
+        assert!(matches!(pay().await, Err(StoreError::Conflict(_))));
+        assert_eq!((fixture.state(job).await, entries(&fixture).await), (State::Succeeded, 1));
+        fixture.assert_sound().await;
+    }
+}
+
 #[tokio::test]
 async fn a_stale_holder_cannot_complete() {
     let fixture = Fixture::memory().await;
