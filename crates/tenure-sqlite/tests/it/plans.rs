@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, StatementStatus, named_params};
+use tenure_store::StoreError;
 
 use crate::fixture::Fixture;
 
@@ -37,6 +38,22 @@ async fn no_statement_scans_a_large_table() {
     }
 }
 
+/// A claim names another moment every time, and a parameter in a range is something that SQLite likes to plan by.
+#[tokio::test]
+async fn a_claim_at_another_moment_is_not_prepared_anew() {
+    let fixture = Fixture::memory().await;
+    let sql = text("claim_jobs");
+    let prepared_anew = fixture.store.transaction(move |tx| {
+        let mut claim = tx.connection().prepare(&sql).unwrap();
+        for now in 1..=3 {
+            let params = named_params! { ":queue": 1, ":priority": 1, ":now": now, ":limit": 1 };
+            assert!(claim.query(params).unwrap().next().unwrap().is_none());
+        }
+        Ok::<_, StoreError>(claim.get_status(StatementStatus::RePrepare))
+    });
+    assert_eq!(prepared_anew.await.unwrap(), 0);
+}
+
 #[tokio::test]
 async fn a_claim_and_a_list_are_read_in_the_order_of_an_index() {
     let fixture = Fixture::file().await;
@@ -55,11 +72,15 @@ async fn a_claim_and_a_list_are_read_in_the_order_of_an_index() {
         "list_unsuccessful",
         "read_journal",
     ] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/sql/{name}.sql"));
-        for step in plan(&conn, &fs::read_to_string(path).unwrap()) {
+        for step in plan(&conn, &text(name)) {
             assert!(!step.contains("TEMP B-TREE"), "{name}: {step}");
         }
     }
+}
+
+fn text(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/sql/{name}.sql"));
+    fs::read_to_string(path).unwrap()
 }
 
 fn plan(conn: &Connection, sql: &str) -> Vec<String> {
