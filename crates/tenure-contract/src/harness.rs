@@ -53,8 +53,8 @@ pub async fn run_case(case: &str, fixture: Fixture) -> Result<(), String> {
     }
 }
 
-/// What must hold after every case.
-async fn check_after(fixture: &Fixture) -> Result<(), String> {
+/// What must hold after every case, and after everything else that was done to a store.
+pub async fn check_after(fixture: &Fixture) -> Result<(), String> {
     let store = &fixture.store;
     let violations = store.find_violations(10).await.map_err(|why| format!("find violations: {why}"))?;
     if !violations.is_empty() {

@@ -1,0 +1,4 @@
+//! The proof, run.
+
+mod sim;
+mod sim_breakages;
