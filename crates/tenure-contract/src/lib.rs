@@ -17,13 +17,14 @@
 //! and gets one named test for each case and each scenario.
 //!
 //! # Layout
-//! - [`fixture`]: what a case gets, [`harness`]: how it is run and what is looked at after it
+//! - [`fixture`]: what a case gets, [`harness`]: how it is run and what is looked at after it; [`dice`] for random cases
 //! - [`script`]: stories as text, [`scenarios`]: those of the suite
 //! - [`cases`]: one function for each cell of the [`matrix`], and what scripts cannot say (races, the journal)
 //! - [`list`]: the one list of all of them, and the macro
 //! - [`model`]: the oracle, and ways to break it
 //! - [`postgres_server`], [`pgbouncer`]: the private servers of `tenure-cluster`, for the cases on Postgres
 
+pub mod dice;
 pub mod fixture;
 pub mod harness;
 

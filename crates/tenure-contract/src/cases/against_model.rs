@@ -15,6 +15,7 @@ use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended, Ending, RenewLeases
 use tenure_store::operate::{OpenJob, PruneJobs, Word};
 use tenure_store::record::{JobRecord, Sight};
 
+use crate::dice::Dice;
 use crate::fixture::{Fixture, cancel, requeue};
 use crate::model::ModelStore;
 
@@ -64,7 +65,7 @@ impl<'a> Story<'a> {
             workers.push((t.worker(name).await, other.worker(name).await));
         }
         let (jobs, grants, log) = (Vec::new(), Vec::new(), vec![format!("seed {seed}")]);
-        Self { t, model, seed, dice: Dice(seed), workers, jobs, grants, log }
+        Self { t, model, seed, dice: Dice::new(seed), workers, jobs, grants, log }
     }
 
     async fn step(&mut self) {
@@ -247,34 +248,4 @@ fn seen(record: &JobRecord) -> String {
 fn sorted(mut jobs: Vec<JobId>) -> Vec<JobId> {
     jobs.sort_unstable();
     jobs
-}
-
-/// Splitmix64: small, and the same on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.roll() % end
-    }
-
-    fn index(&mut self, len: usize) -> usize {
-        usize::try_from(self.below(len as u64)).expect("small")
-    }
-
-    /// The later ones more often: most of what happens is about what happened lately.
-    fn pick<T: Clone>(&mut self, of: &[T]) -> Option<T> {
-        let lately = of.len().min(12);
-        if lately == 0 {
-            return None;
-        }
-        of.get(of.len() - 1 - self.index(lately)).cloned()
-    }
 }
