@@ -1,4 +1,5 @@
 //! The proof, run.
 
+mod model;
 mod sim;
 mod sim_breakages;
