@@ -8,6 +8,7 @@ use tenure_worker::{Ctx, Fail, Job, Returned, State, Stop};
 
 use crate::gate::Gates;
 use crate::ledger::Ledger;
+use crate::sink::Sink;
 
 /// How often a gate is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -49,6 +50,12 @@ pub enum Act {
     Panic,
     /// Ends the whole process.
     Exit,
+    /// Ends it by a signal, as a failed assertion of a C library does.
+    Abort,
+    /// Calls itself until its stack is full.
+    Overflow,
+    /// Takes memory until there is none.
+    Hog,
     /// Returns a result of so many bytes.
     Return {
         /// As large.
@@ -64,6 +71,13 @@ pub enum Act {
         /// Any text, [`NUL`] for a NUL.
         text: String,
     },
+    /// Fails, for good, with what these bytes are as a text.
+    FailBytes {
+        /// Any bytes.
+        bytes: Vec<u8>,
+    },
+    /// Fails, and may be tried again.
+    Trouble,
 }
 
 impl Job for Act {
@@ -79,6 +93,8 @@ pub struct Stagehand {
     pub ledger: Ledger,
     /// What they wait for.
     pub gates: Gates,
+    /// What they write in their completing transaction.
+    pub sink: Sink,
 }
 
 /// The handler of [`Act`].
@@ -113,13 +129,33 @@ pub async fn act(act: Act, State(hand): State<Stagehand>, ctx: Ctx) -> Result<Re
         }
         Act::Panic => panic!("told to panic"),
         Act::Exit => std::process::exit(70),
+        Act::Abort => std::process::abort(),
+        Act::Overflow => Value::from(overflow(1)),
+        Act::Hog => hog(),
         Act::Return { bytes } => Value::String("x".repeat(bytes)),
         Act::Say { text } => Value::String(text.replace(NUL, "\0")),
+        Act::Trouble => return Err(Fail::transient("told to fail")),
+        Act::FailBytes { bytes } => return Err(Fail::permanent(String::from_utf8_lossy(&bytes))),
         Act::Fail { text } => return Err(Fail::permanent(text.replace(NUL, "\0"))),
     };
     fall.ended = true;
     hand.ledger.write(job, fence, "end").await;
     Ok(Returned(returned))
+}
+
+/// Deeper and deeper, in a way that no optimizer turns into a loop.
+fn overflow(depth: u64) -> u64 {
+    let room = std::hint::black_box([depth; 512]);
+    if room[0] == u64::MAX { 0 } else { overflow(depth + 1) + room[usize::try_from(depth % 512).unwrap_or(0)] }
+}
+
+/// Takes and touches memory, a little at a time.
+fn hog() -> Value {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    loop {
+        taken.push(vec![1; 16 << 20]);
+        std::hint::black_box(&taken);
+    }
 }
 
 async fn hold(hand: &Stagehand, ctx: &Ctx, gate: &str) -> Result<Value, Fail> {

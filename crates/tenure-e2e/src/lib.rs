@@ -1,21 +1,42 @@
-//! What the worker process of the end-to-end tests and the tests themselves share. For tests only.
+//! Whole processes against whole faults. For tests only.
 //!
-//! The tests start whole processes, do to them what happens to processes, and hold the store's record against a
-//! [`ledger`] that knows nothing of the store.
+//! A row of the fault matrix starts worker processes, does to them and to their database what happens to processes and
+//! databases, and holds the store's record against a [`ledger`] that knows nothing of the store. The same rows run small
+//! in `./x test` and full in `./x chaos`, which writes docs/FAULTS.md.
 //!
 //! # Layout
-//! - [`act`]: the job whose payload says what its handler does, and the handler
-//! - [`ledger`]: who started which job under which fence, and what became of it; a database of its own
-//! - [`gate`]: what a handler that holds waits for
+//! - [`rows`]: the rows, a file for each fault or family of faults, and the one list of them
+//! - [`report`]: what a row is and what a run of it says; [`pass_line`]: what every row has to show; [`table`]: docs/FAULTS.md
+//! - [`stage`], [`process`], [`proxy`], [`watch`]: an empty store, processes on it, faults on the wire, waiting
+//! - [`history`], [`record`]: what producers were told, what the store says
+//! - [`act`], [`sink`], [`gate`], [`ledger`]: what handlers do, write, wait for and leave behind
 //! - [`place`]: a store by its URL or path
-//! - `main.rs`: the process `tenure-e2e-worker`; `tests/it`: the tests
+//! - `main.rs`: the process `tenure-e2e-worker`; `chaos.rs`: `tenure-chaos`; `tests/it`: each row, small
+
+#![expect(clippy::unwrap_used, reason = "a row that cannot go on panics, and has failed")]
+
+pub mod rows;
+
+pub mod pass_line;
+pub mod report;
+pub mod table;
+
+pub mod process;
+pub mod proxy;
+pub mod stage;
+pub mod watch;
+
+pub mod history;
+pub mod record;
 
 pub mod act;
 pub mod gate;
 pub mod ledger;
 pub mod place;
+pub mod sink;
 
 pub use act::Act;
 pub use gate::Gates;
 pub use ledger::{Entry, Ledger, Reader};
 pub use place::Place;
+pub use report::{Report, Row, Size};

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use tenure_e2e::act::{Stagehand, act};
+use tenure_e2e::sink::{Sink, charge};
 use tenure_e2e::{Gates, Ledger, Place};
 use tenure_store::Store;
 use tenure_worker::{Worker, signal};
@@ -74,8 +75,12 @@ async fn work(flags: Flags) -> Result<(), Box<dyn std::error::Error>> {
     };
     println!("open");
     let ledger = Ledger::open(&flags.dir, &flags.name)?;
-    let hand = Stagehand { worker: flags.name.clone(), ledger, gates };
-    let mut builder = Worker::builder(store).state(hand).handle(act).name(&flags.name);
+    let sink = match Place::parse(&flags.at) {
+        Place::Postgres(url) => Sink::new(url),
+        Place::Sqlite(_) => Sink::default(),
+    };
+    let hand = Stagehand { worker: flags.name.clone(), ledger, gates, sink };
+    let mut builder = Worker::builder(store).state(hand).handle(act).handle(charge).name(&flags.name);
     for queue in &flags.queues {
         let (name, slots) = queue.split_once('=').ok_or("a queue is name=slots")?;
         builder = builder.queue(name, slots.parse()?);

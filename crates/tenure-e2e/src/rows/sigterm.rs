@@ -1,15 +1,17 @@
-//! SIGTERM under load: the process is gone in time, what it held is given back at once, and nobody is charged.
+//! F10: SIGTERM under load: the process is gone in time, what it held is given back at once, and nobody is charged.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use crate::ledger::wall_clock;
+use crate::{Act, Entry};
 use tenure_core::{How, JobId, State};
-use tenure_e2e::ledger::wall_clock;
-use tenure_e2e::{Act, Entry};
 use tenure_store::record::JobFilter;
 
+use crate::pass_line::PassLine;
 use crate::process::Process;
 use crate::record::{Grant, Record};
+use crate::report::{Report, Row, Size};
 use crate::stage::Stage;
 use crate::watch::watch;
 
@@ -17,8 +19,6 @@ const GRACE: Duration = Duration::from_millis(1_500);
 /// The requirement itself: gone so long after the grace period at the latest.
 const AFTER_GRACE: Duration = Duration::from_secs(1);
 const WORKERS: usize = 4;
-/// Each worker is told to stop so often, itself or the one in its place.
-const TURNS: usize = 2;
 /// What is not given back shows soon.
 const LEASE: Duration = Duration::from_secs(5);
 /// Longer than the grace period, so that a job is cut off; shorter than the time between two turns of a worker.
@@ -30,14 +30,23 @@ const CUT_OFF: [&str; 3] = ["blocking", "long", "held"];
 const NEW_US: i64 = 500_000;
 const FLAGS: [&str; 6] = ["--queue", "default=8", "--threads", "4", "--grace-ms", "1500"];
 
-#[tokio::test(flavor = "multi_thread")]
-async fn rolling_sigterm() {
+/// The row.
+pub(super) const ROW: Row = Row {
+    id: "F10",
+    fault: "SIGTERM with short, long and uncancellable jobs",
+    injected: "rolling SIGTERM of 4 workers under load, each while it has just begun something that outlasts the grace period",
+    run: |size| Box::pin(run(size)),
+};
+
+async fn run(size: Size) -> Report {
+    // Each worker is told to stop so often, itself or the one in its place.
+    let rounds = size.pick(2, 13) * WORKERS;
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", LEASE).await;
     let mut jobs: HashMap<JobId, &'static str> = HashMap::new();
     let mut workers: Vec<Process> = (0..WORKERS).map(|n| stage.worker(&format!("w{n}"), &FLAGS)).collect();
     let mut exits = Vec::new();
-    for turn in 0..TURNS * WORKERS {
+    for turn in 0..rounds {
         if let Some(before) = turn.checked_sub(2) {
             stage.gates.open(&gate(before)).unwrap();
         }
@@ -51,45 +60,47 @@ async fn rolling_sigterm() {
                 (0..turn).for_each(|before| stage.gates.open(&gate(before)).unwrap());
                 add_load(&stage, &mut jobs, turn, &[(wanted, 2)]).await;
             }
-            let new = |entry: &&Entry| wall_clock() - entry.at < NEW_US && jobs[&entry.job] == wanted;
+            let new = |entry: &&Entry| wall_clock() - entry.at < NEW_US && jobs.get(&entry.job) == Some(&wanted);
             open(&mut stage, &worker.name).iter().find(new).map(drop)
         })
         .await;
         exits.push(terminate(worker).await);
         *worker = stage.worker(&format!("w{}", turn + WORKERS), &FLAGS);
     }
-    (0..TURNS * WORKERS).for_each(|turn| stage.gates.open(&gate(turn)).unwrap());
-    watch("everything is done", async || {
-        let queues = stage.store.list_queues().await.unwrap();
-        queues.iter().all(|queue| queue.due + queue.scheduled + queue.running == 0).then_some(())
-    })
-    .await;
+    (0..rounds).for_each(|turn| stage.gates.open(&gate(turn)).unwrap());
+    let (line, record) = PassLine::measure(&mut stage).await;
     for worker in &mut workers {
         terminate(worker).await;
     }
-    let record = Record::prove(&*stage.store).await;
     let mut given_back: BTreeMap<&str, usize> = BTreeMap::new();
     let released = record.ended.iter().filter(|(_, how)| matches!(how, How::Released | How::Snoozed));
     released.for_each(|((job, _), _)| *given_back.entry(jobs[job]).or_default() += 1);
-    println!(
-        "{} jobs, {} SIGTERMs, gone after {exits:.1?} of at most {:?}; given back {given_back:?}; attempts {:?}; {} refused",
+    let charged = attempts_charged(&stage).await;
+    let released = given_back.values().sum();
+    let mut report = Report::default();
+    report.number(format!(
+        "{} jobs, {} SIGTERMs, gone after {:.1?} at the latest of {:?}; given back {given_back:?}; attempts {:?}; {} refused",
         jobs.len(),
         exits.len(),
+        exits.iter().max().unwrap(),
         GRACE + AFTER_GRACE,
         record.tally(),
         record.refused.len()
-    );
-    assert_eq!(record.succeeded().len(), jobs.len(), "every job succeeds");
-    assert_eq!(record.count(How::Lost), 0, "nothing is left to run out");
-    assert_eq!(attempts_charged(&stage).await, BTreeMap::from([(1, jobs.len())]), "and nobody is charged");
+    ));
+    report.must(record.succeeded().len() == jobs.len(), "every job succeeds");
+    report.must(record.count(How::Lost) == 0, "nothing is left to run out");
+    report.must(charged == BTreeMap::from([(1, jobs.len())]), format!("nobody is charged: {charged:?}"));
     for what in CUT_OFF {
-        assert!(given_back.contains_key(what), "some {what} jobs were given back, or the run is void");
+        report.must(given_back.contains_key(what), format!("some {what} jobs were given back"));
     }
+    report.number(blocked_runtime().await);
+    report.line(line);
+    report.bite(released, size.pick(8, 100), "jobs given back");
+    report
 }
 
 /// Handlers that block every thread of the runtime cannot keep the process, nor what it holds.
-#[tokio::test(flavor = "multi_thread")]
-async fn sigterm_of_a_blocked_runtime() {
+async fn blocked_runtime() -> String {
     let mut stage = Stage::postgres().await;
     let flags = ["--queue", "default=3", "--threads", "2", "--grace-ms", "1500"];
     let mut worker = stage.worker("blocked", &flags);
@@ -97,12 +108,12 @@ async fn sigterm_of_a_blocked_runtime() {
     watch("both threads are blocked", async || (stage.count("start") == 2).then_some(())).await;
     let took = terminate(&mut worker).await;
     let record = Record::prove(&*stage.store).await;
-    println!("gone after {took:.1?} of at most {:?}; attempts {:?}", GRACE + AFTER_GRACE, record.tally());
     assert_eq!(record.count(How::Released), 2, "both jobs are given back before the process is gone");
+    format!("with both threads blocked: gone after {took:.1?}, both jobs given back")
 }
 
 /// SIGTERM; the process must be gone in time, and say that all is well.
-pub(crate) async fn terminate(worker: &mut Process) -> Duration {
+pub(super) async fn terminate(worker: &mut Process) -> Duration {
     worker.terminate();
     let (status, took) = worker.wait().await;
     assert_eq!(status.code(), Some(0), "{}: {status}\n{}", worker.name, worker.log());
@@ -124,6 +135,7 @@ async fn add_load(stage: &Stage, jobs: &mut HashMap<JobId, &'static str>, turn: 
             _ => Act::Wait { ms: 5 },
         };
         let stored = stage.client.enqueue_many((0..*count).map(|_| act.clone())).await.unwrap();
+        stage.history.acknowledge(&stored);
         jobs.extend(stored.iter().map(|stored| (stored.job(), *what)));
     }
 }

@@ -1,23 +1,28 @@
-//! Handlers that block every thread of the runtime for three lease times keep their leases: the keeper has its own.
+//! F6: handlers that block every thread of the runtime for three lease times keep their leases: the keeper has its own.
 
 use std::time::Duration;
 
+use crate::{Act, Entry};
 use tenure_core::How;
-use tenure_e2e::{Act, Entry};
 
+use crate::pass_line::PassLine;
 use crate::record::Record;
+use crate::report::{Report, Row};
 use crate::stage::Stage;
 use crate::watch::watch;
 
 const LEASE: Duration = Duration::from_secs(1);
 const BLOCKED: Duration = Duration::from_millis(3_200);
 
-const ROUNDS: usize = 40;
-const DEAF: usize = 4;
-const BESIDES: usize = 5;
+/// The row.
+pub(super) const ROW: Row = Row {
+    id: "F6",
+    fault: "handlers block every thread of the runtime for three leases",
+    injected: "four handlers that sleep or spin on both threads; a bait whose holder is killed shows that somebody reclaims",
+    run: |_| Box::pin(run()),
+};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn blocked_runtime_is_not_reclaimed() {
+async fn run() -> Report {
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", LEASE).await;
     stage.set_lease("bait", LEASE).await;
@@ -49,53 +54,35 @@ async fn blocked_runtime_is_not_reclaimed() {
         (record.succeeded().len() == jobs + 1).then_some(())
     })
     .await;
-    check(&mut stage, &bait, blocked_meanwhile).await;
+    check(&mut stage, &bait, blocked_meanwhile).await
 }
 
-/// Handlers that block threads, and tell the runtime so, take nothing from the others: those go on, and so does the loop.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_blocked_thread_leaves_the_others_running() {
-    let mut stage = Stage::postgres().await;
-    let _worker = stage.worker("w", &["--queue", "default=16", "--threads", "8"]);
-    for round in 0..ROUNDS {
-        let gate = format!("round-{round}");
-        let (starts, ends) = (stage.count("start"), stage.count("end"));
-        stage.enqueue((0..DEAF).map(|_| Act::HoldDeaf { gate: gate.clone() }).collect()).await;
-        watch("the deaf ones block their threads", async || (stage.count("start") == starts + DEAF).then_some(()))
-            .await;
-        stage.enqueue((0..BESIDES).map(|_| Act::Wait { ms: 1 }).collect()).await;
-        watch(&format!("the others end in round {round}"), async || {
-            (stage.count("end") == ends + BESIDES).then_some(())
-        })
-        .await;
-        stage.gates.open(&gate).unwrap();
-        watch("the deaf ones end", async || (stage.count("end") == ends + BESIDES + DEAF).then_some(())).await;
-    }
-    println!("{ROUNDS} rounds with {DEAF} of 8 threads blocked, and {BESIDES} jobs done meanwhile in each");
-}
-
-async fn check(stage: &mut Stage, bait: &Entry, blocked_meanwhile: usize) {
-    let record = Record::prove(&*stage.store).await;
+async fn check(stage: &mut Stage, bait: &Entry, blocked_meanwhile: usize) -> Report {
+    let (line, record) = PassLine::measure(stage).await;
     let (starts, ends) = (stage.noted("start"), by(&stage.noted("end"), "blocked"));
     let longest = |entry: &Entry| {
         let start = starts.iter().find(|start| start.job == entry.job && start.fence == entry.fence).unwrap();
         Duration::from_micros(u64::try_from(entry.at - start.at).unwrap())
     };
     let blocked: Vec<Duration> = ends.iter().map(longest).collect();
-    println!(
+    let mut report = Report::default();
+    report.number(format!(
         "{} handlers blocked both threads for {blocked:.1?} with leases of {LEASE:?}; {blocked_meanwhile} still did when \
          the bait was taken back; attempts {:?}",
         blocked.len(),
         record.tally()
-    );
-    assert_eq!(record.ended[&(bait.job, bait.fence)], How::Lost, "the bait shows that somebody reclaims");
-    assert_eq!(record.count(How::Lost), 1, "nothing else is taken back");
-    assert!(blocked_meanwhile > 0, "the reclaimer was at work while threads were blocked, or the run is void");
-    assert!(blocked.iter().all(|time| *time >= 3 * LEASE), "they blocked for three lease times, or the run is void");
+    ));
+    report.must(record.ended[&(bait.job, bait.fence)] == How::Lost, "the bait shows that somebody reclaims");
+    report.must(record.count(How::Lost) == 1, "nothing else is taken back");
+    // Only while the reclaimer was at work is a blocked thread a bite.
+    let long = blocked.iter().filter(|time| **time >= 3 * LEASE).count();
+    report.bite(if blocked_meanwhile > 0 { long } else { 0 }, 4, "handlers that blocked for three leases");
     for end in &ends {
-        assert_eq!(starts.iter().filter(|start| start.job == end.job).count(), 1, "one start each");
-        assert_eq!(record.ended[&(end.job, end.fence)], How::Succeeded, "on its first lease");
+        report.must(starts.iter().filter(|start| start.job == end.job).count() == 1, "one start each");
+        report.must(record.ended[&(end.job, end.fence)] == How::Succeeded, "on its first lease");
     }
+    report.line(line);
+    report
 }
 
 fn by(entries: &[Entry], worker: &str) -> Vec<Entry> {

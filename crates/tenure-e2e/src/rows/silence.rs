@@ -1,13 +1,15 @@
-//! The database is frozen, not gone: connections stay open and nobody answers. What was on its way arrives much later.
+//! F19: the database is frozen, not gone: connections stay open and nobody answers. What was on its way arrives much later.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::{Act, Place};
 use tenure_core::How;
-use tenure_e2e::{Act, Place};
 
+use crate::pass_line::PassLine;
 use crate::proxy::Proxy;
 use crate::record::{Grant, Record};
+use crate::report::{Report, Row, Size};
 use crate::stage::Stage;
 use crate::watch::watch;
 
@@ -15,8 +17,16 @@ const LEASE: Duration = Duration::from_secs(2);
 const HELD: usize = 8;
 const MORE: usize = 200;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_frozen_database_is_survived() {
+/// The row.
+pub(super) const ROW: Row = Row {
+    id: "F19",
+    fault: "the database is frozen, not dead",
+    injected: "the proxy of one of two workers carries nothing in either direction, connections stay open",
+    run: |size| Box::pin(run(size)),
+};
+
+async fn run(size: Size) -> Report {
+    let freeze_for = size.pick(Duration::from_secs(1), Duration::from_secs(30));
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", LEASE).await;
     let (proxy, through) = Proxy::start(&stage.place.text()).await;
@@ -27,6 +37,7 @@ async fn a_frozen_database_is_survived() {
         (starts.len() == HELD).then_some(starts)
     })
     .await;
+    let frozen_at = Instant::now();
     proxy.freeze_all();
     let mut other = stage.worker("other", &["--queue", "default=16"]);
     watch("the jobs are taken over", async || {
@@ -35,7 +46,12 @@ async fn a_frozen_database_is_survived() {
     })
     .await;
     // Claims are given up after ten seconds, too. What was asked is still on its way, and nobody will hear the answer.
-    watch("everybody has given up", async || cut_off.log().contains("still not available").then_some(())).await;
+    watch("everybody has given up", async || {
+        (frozen_at.elapsed() >= freeze_for && cut_off.log().contains("still not available")).then_some(())
+    })
+    .await;
+    let given_up = cut_off.log_lines().iter().filter(|line| line.text.contains("not available")).count();
+    let frozen_for = frozen_at.elapsed();
     stage.enqueue((0..MORE).map(|_| Act::Wait { ms: 2 }).collect()).await;
     stage.gates.open("go").unwrap();
     proxy.thaw_all();
@@ -51,16 +67,21 @@ async fn a_frozen_database_is_survived() {
         (Record::read(&*stage.store).await.succeeded().len() == HELD + 2 * MORE).then_some(())
     })
     .await;
-    let record = Record::prove(&*stage.store).await;
+    let (line, record) = PassLine::measure(&mut stage).await;
     let accepted = stale.iter().filter(|grant| record.ended[*grant] != How::Lost).count();
     let told = stage.count("told lease_lost");
-    println!(
-        "{HELD} jobs held by the one that was cut off: {told} handlers told, {accepted} stale accepted, {} late reports \
-         refused; the proxy held back {} times; attempts {:?}",
+    let mut report = Report::default();
+    report.number(format!(
+        "{frozen_for:.0?} frozen; {HELD} jobs held by the one that was cut off: {told} handlers told, {accepted} stale accepted, \
+         {} late reports refused; the proxy held back {} times; attempts {:?}",
         record.refused.len(),
         proxy.held_back(),
         record.tally()
-    );
-    assert_eq!((told.min(HELD), accepted), (HELD, 0));
-    assert!(cut_off.ended().is_none(), "the process lives\n{}", cut_off.log());
+    ));
+    report.must(told.min(HELD) == HELD, "every handler that was cut off is told");
+    report.must(accepted == 0, "nothing stale is accepted");
+    report.must(cut_off.ended().is_none(), format!("the process lives\n{}", cut_off.log()));
+    report.line(line);
+    report.bite(given_up, 1, "lines about calls given up");
+    report
 }

@@ -7,7 +7,7 @@ const DEADLINE: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Looks again and again until there is something to see.
-pub(crate) async fn watch<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn watch<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let since = Instant::now();
     loop {
         if let Some(seen) = look().await {

@@ -1,4 +1,4 @@
-//! A process under test: started, signalled by its id, always reaped, and killed with its test.
+//! A process under test: started, signalled by its id, always reaped, and killed with its row.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,16 +13,19 @@ use crate::watch::watch;
 
 /// One line it wrote, and when that was heard.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
-    pub(crate) at: Instant,
-    pub(crate) text: String,
+pub struct Line {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub text: String,
 }
 
 type Lines = Arc<Mutex<Vec<Line>>>;
 
 /// A running process.
-pub(crate) struct Process {
-    pub(crate) name: String,
+pub struct Process {
+    /// As it is called in the ledger.
+    pub name: String,
     child: Child,
     said: Lines,
     logged: Lines,
@@ -30,7 +33,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts it. Its standard input stays open as long as this value lives.
-    pub(crate) fn start(name: &str, mut command: Command) -> Self {
+    pub fn start(name: &str, mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("start {command:?}: {error}"));
         let said = collect(child.stdout.take().unwrap());
@@ -39,35 +42,35 @@ impl Process {
     }
 
     /// SIGKILL, and waits until it is gone.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.signal(Signal::SIGKILL);
         self.child.wait().unwrap();
     }
 
     /// SIGSTOP, and waits until every thread of it stands still: on a busy machine some go on for a moment.
-    pub(crate) fn freeze(&self) {
+    pub fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
         let status = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED)).unwrap();
         assert!(matches!(status, WaitStatus::Stopped(..)), "{}: {status:?}", self.name);
     }
 
     /// SIGCONT.
-    pub(crate) fn thaw(&self) {
+    pub fn thaw(&self) {
         self.signal(Signal::SIGCONT);
     }
 
     /// SIGTERM.
-    pub(crate) fn terminate(&self) {
+    pub fn terminate(&self) {
         self.signal(Signal::SIGTERM);
     }
 
     /// How it ended, if it has.
-    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+    pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
     /// Waits for its end; answers how it ended and how long that took from now.
-    pub(crate) async fn wait(&mut self) -> (ExitStatus, Duration) {
+    pub async fn wait(&mut self) -> (ExitStatus, Duration) {
         let since = Instant::now();
         let what = format!("{} ends\n{}", self.name, self.log());
         let status = watch(&what, async || self.ended()).await;
@@ -75,7 +78,7 @@ impl Process {
     }
 
     /// Waits until it said a line that begins so.
-    pub(crate) async fn wait_for_line(&mut self, begin: &str) -> String {
+    pub async fn wait_for_line(&mut self, begin: &str) -> String {
         let what = format!("{} says {begin}", self.name);
         watch(&what, async || {
             let found = self.said.lock().unwrap().iter().find(|line| line.text.starts_with(begin)).cloned();
@@ -88,17 +91,25 @@ impl Process {
     }
 
     /// What it logged so far.
-    pub(crate) fn log_lines(&self) -> Vec<Line> {
+    pub fn log_lines(&self) -> Vec<Line> {
         self.logged.lock().unwrap().clone()
     }
 
     /// The same as one text, for messages.
-    pub(crate) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         let lines: Vec<String> = self.log_lines().into_iter().map(|line| line.text).collect();
         lines[lines.len().saturating_sub(60)..].join("\n")
     }
 
-    fn pid(&self) -> Pid {
+    /// Memory it has in hand, in MiB.
+    pub fn resident_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        line.and_then(|line| line.split_whitespace().nth(1)).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) >> 10
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> Pid {
         Pid::from_raw(i32::try_from(self.child.id()).unwrap())
     }
 

@@ -1,6 +1,6 @@
 //! The store's own record: its sealed journal, verified, and what it says about every attempt.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::{How, JobId, LeaseNo, WorkerId};
@@ -10,20 +10,28 @@ use tenure_store::{Store, audit};
 const PAGE: u32 = 1_000;
 
 /// One attempt: a job under a fence.
-pub(crate) type Grant = (JobId, LeaseNo);
+pub type Grant = (JobId, LeaseNo);
 
 /// What the journal says.
 #[derive(Default)]
-pub(crate) struct Record {
+pub struct Record {
     /// How every attempt ended.
-    pub(crate) ended: HashMap<Grant, How>,
+    pub ended: HashMap<Grant, How>,
+    /// When it did, in microseconds of the store's clock.
+    pub ended_at: HashMap<Grant, i64>,
+    /// Every grant, and when it was claimed.
+    pub claimed: HashMap<Grant, i64>,
     /// Reports that were refused, with who sent them, each time.
-    pub(crate) refused: Vec<(Grant, Option<WorkerId>)>,
+    pub refused: Vec<(Grant, Option<WorkerId>)>,
+    /// Endings that came from another lease than the last one that took the job, or from one that was over.
+    pub stale_accepted: usize,
+    /// Who holds what, by the rows read so far.
+    held: HashMap<JobId, LeaseNo>,
 }
 
 impl Record {
     /// Seals what is open, proves the journal and the invariants, and reads it.
-    pub(crate) async fn prove(store: &dyn Store) -> Self {
+    pub async fn prove(store: &dyn Store) -> Self {
         assert_eq!(store.find_violations(10).await.unwrap(), [], "the invariants hold");
         while store.seal_journal().await.unwrap().is_some() {}
         let report = audit::verify(store, None, |_| ()).await.unwrap();
@@ -32,7 +40,7 @@ impl Record {
     }
 
     /// What the journal says now, sealed or not.
-    pub(crate) async fn read(store: &dyn Store) -> Self {
+    pub async fn read(store: &dyn Store) -> Self {
         let mut record = Self::default();
         let mut after = 0;
         loop {
@@ -48,19 +56,24 @@ impl Record {
     }
 
     /// How many attempts ended how.
-    pub(crate) fn tally(&self) -> BTreeMap<&'static str, usize> {
+    pub fn tally(&self) -> BTreeMap<&'static str, usize> {
         let mut tally = BTreeMap::new();
         self.ended.values().for_each(|how| *tally.entry(how.as_str()).or_default() += 1);
         tally
     }
 
     /// Attempts that ended so.
-    pub(crate) fn count(&self, how: How) -> usize {
+    pub fn count(&self, how: How) -> usize {
         self.ended.values().filter(|ended| **ended == how).count()
     }
 
+    /// Jobs that have ended for good.
+    pub fn ended_jobs(&self) -> HashSet<JobId> {
+        self.ended.iter().filter(|(_, how)| how.is_final()).map(|((job, _), _)| *job).collect()
+    }
+
     /// Jobs that succeeded; each once, or the record is broken.
-    pub(crate) fn succeeded(&self) -> HashMap<JobId, LeaseNo> {
+    pub fn succeeded(&self) -> HashMap<JobId, LeaseNo> {
         let done: Vec<&Grant> = self.ended.iter().filter(|(_, how)| **how == How::Succeeded).map(|(g, _)| g).collect();
         let by_job: HashMap<JobId, LeaseNo> = done.iter().map(|(job, lease)| (*job, *lease)).collect();
         assert_eq!(by_job.len(), done.len(), "no job succeeds twice");
@@ -81,7 +94,16 @@ impl Record {
         let Some(lease) = row.lease else { return };
         for job in &row.jobs {
             match row.event {
+                JournalEvent::Claimed => {
+                    self.held.insert(*job, lease);
+                    self.claimed.insert((*job, lease), row.at.as_micros());
+                }
                 JournalEvent::Ended(how) => {
+                    self.ended_at.insert((*job, lease), row.at.as_micros());
+                    // An operator's ending has a number of its own, and nobody holds the job after it.
+                    if self.held.remove(job) != Some(lease) && how != How::Canceled {
+                        self.stale_accepted += 1;
+                    }
                     let before = self.ended.insert((*job, lease), how);
                     assert_eq!(before, None, "attempt {job} {lease} ends once");
                 }

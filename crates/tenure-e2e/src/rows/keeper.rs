@@ -1,39 +1,49 @@
-//! Only the keeper's way to the database is cut: handlers are stopped before the database lets the lease go.
+//! F7: only the keeper's way to the database is cut: handlers are stopped before the database lets the lease go.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use crate::{Act, Place};
 use tenure_core::LeaseNo;
-use tenure_e2e::{Act, Place};
 use tenure_postgres::tokio_postgres::{Client, NoTls, connect};
 
+use crate::pass_line::PassLine;
 use crate::process::Process;
 use crate::proxy::Proxy;
 use crate::record::{Grant, Record};
+use crate::report::{Report, Row, Size};
 use crate::stage::Stage;
 use crate::watch::watch;
 
-const FREEZES: usize = 5;
+/// The row.
+pub(super) const ROW: Row = Row {
+    id: "F7",
+    fault: "only the way of renewals is cut",
+    injected: "the proxy freezes the keeper's connections while 20 handlers run, and nothing else",
+    run: |size| Box::pin(run(size)),
+};
+
 const JOBS: usize = 20;
 const LEASE: Duration = Duration::from_secs(2);
 /// As the keeper's connections call themselves.
 const KEEPER: &str = "tenure-keeper";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn frozen_keeper_connection_fences_in_time() {
+async fn run(size: Size) -> Report {
+    let freezes = size.pick(5, 10);
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", LEASE).await;
     let (proxy, through) = Proxy::start(&stage.place.text()).await;
     let eye = Eye::open(&stage.place.text()).await;
     let worker = stage.worker_at(&Place::Postgres(through), "w", &["--queue", "default=20"]);
     let mut slacks: Vec<i64> = Vec::new();
-    for freeze in 0..FREEZES {
+    for freeze in 0..freezes {
         slacks.extend(freeze_once(&mut stage, &proxy, &eye, &worker, freeze).await);
     }
     slacks.sort_unstable();
     let in_time = slacks.iter().filter(|slack| **slack > 0).count();
-    let record = Record::prove(&*stage.store).await;
-    println!(
+    let (line, record) = PassLine::measure(&mut stage).await;
+    let mut report = Report::default();
+    report.number(format!(
         "{in_time} of {} handlers were gone before the database's expiry, by {} ms at least and {} ms in the middle; \
          the proxy held back {} times; attempts {:?}",
         slacks.len(),
@@ -41,10 +51,13 @@ async fn frozen_keeper_connection_fences_in_time() {
         slacks[slacks.len() / 2] / 1_000,
         proxy.held_back(),
         record.tally()
-    );
-    assert_eq!((in_time, slacks.len()), (FREEZES * JOBS, FREEZES * JOBS));
-    assert!(proxy.held_back() >= FREEZES, "every freeze was noticed, or the run is void");
-    assert_eq!(record.succeeded().len(), FREEZES * JOBS, "and all succeed in the end");
+    ));
+    report.must((in_time, slacks.len()) == (freezes * JOBS, freezes * JOBS), "every handler is gone in time");
+    report.must(proxy.held_back() >= freezes, "every freeze was noticed");
+    report.must(record.succeeded().len() == freezes * JOBS, "and all succeed in the end");
+    report.line(line);
+    report.bite(slacks.len(), freezes * JOBS, "handlers whose lease was not renewed");
+    report
 }
 
 /// How long before the end of its lease each handler was gone, in microseconds.

@@ -1,0 +1,45 @@
+//! The rows of the fault matrix. Adding one is a file and a line.
+
+mod blocked;
+mod frozen;
+mod harm;
+mod keeper;
+pub mod kills;
+mod replies;
+mod restarts;
+mod sigterm;
+mod sigterm_no_store;
+mod silence;
+
+use crate::report::{Report, Row, Size, Verdict, run};
+
+/// Every row, in the order of the matrix.
+pub const ROWS: &[Row] = &[
+    kills::ROW,
+    frozen::WHILE_THE_SUCCESSOR_RUNS,
+    frozen::AFTER_THE_SUCCESSOR,
+    blocked::ROW,
+    keeper::ROW,
+    sigterm::ROW,
+    sigterm_no_store::ROW,
+    replies::OF_CLAIMS,
+    replies::OF_ENDINGS,
+    replies::OF_ENQUEUES,
+    restarts::RESTARTS,
+    restarts::OUTAGE,
+    silence::ROW,
+    harm::OF_PROCESSES,
+    harm::OF_RESULTS,
+];
+
+/// Runs a row small, prints what it says, and panics unless it held: a test.
+pub fn hold(id: &str) {
+    let row = ROWS.iter().find(|row| row.id == id).unwrap_or_else(|| panic!("there is no row {id}"));
+    hold_report(&run(row, Size::Small).0);
+}
+
+/// The same for a run that was made already.
+pub fn hold_report(report: &Report) {
+    println!("{}\n{}\n{}", report.numbers(), report.bitten(), report.pass_line());
+    assert_eq!(report.verdict(), Verdict::Held);
+}
