@@ -78,6 +78,11 @@ pub enum Act {
     },
     /// Fails, and may be tried again.
     Trouble,
+    /// Waits until a gate is open, and then fails so.
+    HoldTrouble {
+        /// The gate.
+        gate: String,
+    },
 }
 
 impl Job for Act {
@@ -134,6 +139,10 @@ pub async fn act(act: Act, State(hand): State<Stagehand>, ctx: Ctx) -> Result<Re
         Act::Hog => hog(),
         Act::Return { bytes } => Value::String("x".repeat(bytes)),
         Act::Say { text } => Value::String(text.replace(NUL, "\0")),
+        Act::HoldTrouble { gate } => {
+            hold(&hand, &ctx, &gate).await?;
+            return Err(Fail::transient("told to fail"));
+        }
         Act::Trouble => return Err(Fail::transient("told to fail")),
         Act::FailBytes { bytes } => return Err(Fail::permanent(String::from_utf8_lossy(&bytes))),
         Act::Fail { text } => return Err(Fail::permanent(text.replace(NUL, "\0"))),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tenure_core::JobId;
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
-use tenure_worker::Client;
+use tenure_worker::{Client, Job};
 
 use crate::act::Act;
 use crate::stage::unique;
@@ -75,10 +75,10 @@ impl History {
     }
 
     /// Stores one job, however often that has to be asked.
-    pub async fn enqueue(&self, client: &Client, act: Act) -> JobId {
+    pub async fn enqueue<J: Job + Clone>(&self, client: &Client, job: J) -> JobId {
         let key = unique();
         loop {
-            match client.enqueue(act.clone()).idempotency_key(&key).await {
+            match client.enqueue(job.clone()).idempotency_key(&key).await {
                 Ok(stored) => {
                     self.acknowledge_key(&key, stored.job(), matches!(stored, Enqueued::Found { .. }));
                     return stored.job();

@@ -1,15 +1,21 @@
 //! The rows of the fault matrix. Adding one is a file and a line.
 
 mod blocked;
+mod cancels;
 mod frozen;
+mod giving_way;
 mod harm;
+mod herd;
 mod keeper;
 pub mod kills;
+mod poison;
+mod race;
 mod replies;
 mod restarts;
 mod sigterm;
 mod sigterm_no_store;
 mod silence;
+mod terminations;
 
 use crate::report::{Report, Row, Size, Verdict, run};
 
@@ -18,6 +24,8 @@ pub const ROWS: &[Row] = &[
     kills::ROW,
     frozen::WHILE_THE_SUCCESSOR_RUNS,
     frozen::AFTER_THE_SUCCESSOR,
+    race::ROW,
+    poison::ROW,
     blocked::ROW,
     keeper::ROW,
     sigterm::ROW,
@@ -25,11 +33,15 @@ pub const ROWS: &[Row] = &[
     replies::OF_CLAIMS,
     replies::OF_ENDINGS,
     replies::OF_ENQUEUES,
+    cancels::ROW,
+    terminations::ROW,
     restarts::RESTARTS,
     restarts::OUTAGE,
     silence::ROW,
+    giving_way::ROW,
     harm::OF_PROCESSES,
     harm::OF_RESULTS,
+    herd::ROW,
 ];
 
 /// Runs a row small, prints what it says, and panics unless it held: a test.

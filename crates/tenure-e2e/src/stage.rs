@@ -123,6 +123,13 @@ impl Stage {
         self.enqueue_all((0..jobs).map(|_| Charge { ms }).collect()).await;
     }
 
+    /// The same while the store comes and goes: each is sent again until it is stored.
+    pub async fn charge_patiently(&self, jobs: usize) {
+        for _ in 0..jobs {
+            self.history.enqueue(&self.client, Charge { ms: 5 }).await;
+        }
+    }
+
     async fn enqueue_all<J: Job + Clone>(&self, jobs: Vec<J>) {
         if jobs.len() > 100 {
             for page in jobs.chunks(1_000) {
