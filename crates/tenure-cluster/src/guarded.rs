@@ -49,12 +49,13 @@ impl Guarded {
         home: &Home,
         signal: &str,
         command: &[&str],
+        environment: &[(String, String)],
         mut is_ready: impl FnMut() -> bool,
     ) -> io::Result<Self> {
         let log_path = home.path("log");
         let log = File::create(&log_path)?;
         let mut sh = Command::new("sh");
-        sh.args(["-c", GUARD, "guard"]).arg(&home.dir).arg(signal).args(command);
+        sh.args(["-c", GUARD, "guard"]).arg(&home.dir).arg(signal).args(command).envs(environment.iter().cloned());
         sh.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log).process_group(0);
         let mut started = Self { guard: home.as_user(&mut sh).spawn()?, log: log_path };
         let name = command.first().copied().unwrap_or_default();
@@ -74,6 +75,11 @@ impl Guarded {
         self.say("start")?;
         // The log is full of what the stop did to sessions: it tells nothing about this start.
         self.wait("the server did not start again", |_| false, &mut is_ready)
+    }
+
+    /// What it has written to its log.
+    pub(crate) fn log(&self) -> String {
+        fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
     fn say(&mut self, word: &str) -> io::Result<()> {
@@ -109,7 +115,7 @@ impl Drop for Guarded {
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) dir: PathBuf,
-    user: Option<(u32, u32)>,
+    pub(crate) user: Option<(u32, u32)>,
 }
 
 impl Home {

@@ -3,8 +3,10 @@
 //! # Layout
 //! - [`postgres_server`]: a PostgreSQL cluster, and `psql`
 //! - [`pgbouncer`]: a PgBouncer before it
+//! - `disk`: a small disk of a server's own
 //! - `guarded`: how a server ends with us, whatever ends us
 
+mod disk;
 mod guarded;
 pub mod pgbouncer;
 pub mod postgres_server;

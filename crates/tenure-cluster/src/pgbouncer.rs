@@ -31,7 +31,7 @@ impl PgBouncer {
         fs::write(&ini, settings(postgres_port, port, &users))?;
         let is_ready = || TcpStream::connect(("127.0.0.1", port)).is_ok();
         // SIGTERM stops it at once; SIGINT would wait for its clients.
-        let server = Guarded::start(&home, "TERM", &[&program, &ini], is_ready)?;
+        let server = Guarded::start(&home, "TERM", &[&program, &ini], &[], is_ready)?;
         Ok(Self { _server: server, _home: home, port })
     }
 

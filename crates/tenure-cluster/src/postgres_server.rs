@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::disk::Disk;
 use crate::guarded::{Guarded, Home, find_program, free_port};
 
 /// Names a cluster that is already there, by the URL of a database whose user may create others.
@@ -27,6 +28,10 @@ pub struct Options {
     pub tls: bool,
     /// More lines for `postgresql.conf`.
     pub settings: Vec<(String, String)>,
+    /// More variables for the server's environment, such as a library to preload.
+    pub environment: Vec<(String, String)>,
+    /// A disk of its own with so many MiB, which can be filled. Needs the right to mount one.
+    pub disk_mib: Option<u32>,
 }
 
 /// A running cluster; dropping it stops it and removes its files.
@@ -34,6 +39,7 @@ pub struct Options {
 pub struct Postgres {
     // Stopped before anything else goes.
     server: Guarded,
+    _disk: Option<Disk>,
     home: Home,
     bin_dir: PathBuf,
     port: u16,
@@ -58,6 +64,7 @@ impl Postgres {
         let home = Home::new("pg")?;
         let port = free_port()?;
         let data = home.path("data");
+        let disk = options.disk_mib.map(|mib| Disk::mount(&home, "data", mib)).transpose()?;
         let mut initdb = Command::new(bin_dir.join("initdb"));
         initdb.args(["--pgdata", &data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]);
         home.run(initdb.args(["--no-sync", "--no-instructions"]))?;
@@ -67,8 +74,9 @@ impl Postgres {
         fs::write(format!("{data}/postgresql.auto.conf"), settings(&home, port, options))?;
         let postgres = bin_dir.join("postgres").display().to_string();
         // SIGQUIT stops at once, without a last checkpoint: nobody will read these files again, or recovery is wanted.
-        let server = Guarded::start(&home, "QUIT", &[&postgres, "-D", &data], || is_ready(&home))?;
-        Ok(Self { server, home, bin_dir, port })
+        let server =
+            Guarded::start(&home, "QUIT", &[&postgres, "-D", &data], &options.environment, || is_ready(&home))?;
+        Ok(Self { server, _disk: disk, home, bin_dir, port })
     }
 
     /// Stops it in the middle of everything, as `pg_ctl stop --mode=immediate` does.
@@ -91,6 +99,21 @@ impl Postgres {
     /// The URL of the database that is always there, from which others are created.
     pub fn admin_url(&self) -> String {
         self.url("postgres")
+    }
+
+    /// Where its files are.
+    pub fn data_dir(&self) -> PathBuf {
+        self.home.dir.join("data")
+    }
+
+    /// Whether it says that it accepts connections. One that gave up by itself no longer does.
+    pub fn is_ready(&self) -> bool {
+        is_ready(&self.home)
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        self.server.log()
     }
 
     /// Where `psql`, `pgbench` and the others are.

@@ -76,6 +76,11 @@ pub enum Act {
         /// Any bytes.
         bytes: Vec<u8>,
     },
+    /// Stores a job that waits so long, and ends.
+    Spawn {
+        /// So long.
+        ms: u64,
+    },
     /// Fails, and may be tried again.
     Trouble,
     /// Waits until a gate is open, and then fails so.
@@ -139,6 +144,11 @@ pub async fn act(act: Act, State(hand): State<Stagehand>, ctx: Ctx) -> Result<Re
         Act::Hog => hog(),
         Act::Return { bytes } => Value::String("x".repeat(bytes)),
         Act::Say { text } => Value::String(text.replace(NUL, "\0")),
+        Act::Spawn { ms } => {
+            // Once, however often this runs.
+            ctx.client().enqueue(Act::Wait { ms }).idempotency_key(job.to_string()).await?;
+            Value::Null
+        }
         Act::HoldTrouble { gate } => {
             hold(&hand, &ctx, &gate).await?;
             return Err(Fail::transient("told to fail"));

@@ -7,7 +7,7 @@
 //! # Layout
 //! - [`rows`]: the rows, a file for each fault or family of faults, and the one list of them
 //! - [`report`]: what a row is and what a run of it says; [`pass_line`]: what every row has to show; [`table`]: docs/FAULTS.md
-//! - [`stage`], [`process`], [`proxy`], [`watch`]: an empty store, processes on it, faults on the wire, waiting
+//! - [`stage`], [`process`], [`proxy`], [`skew`], [`watch`]: an empty store, processes on it, faults on the wire, wrong clocks, waiting
 //! - [`history`], [`record`]: what producers were told, what the store says
 //! - [`act`], [`sink`], [`gate`], [`ledger`]: what handlers do, write, wait for and leave behind
 //! - [`place`]: a store by its URL or path
@@ -23,6 +23,7 @@ pub mod table;
 
 pub mod process;
 pub mod proxy;
+pub mod skew;
 pub mod stage;
 pub mod watch;
 

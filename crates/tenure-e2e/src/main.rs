@@ -12,6 +12,7 @@ use clap::Parser;
 use tenure_e2e::act::{Stagehand, act};
 use tenure_e2e::sink::{Sink, charge};
 use tenure_e2e::{Gates, Ledger, Place};
+use tenure_postgres::Mode;
 use tenure_store::Store;
 use tenure_worker::{Worker, signal};
 
@@ -37,6 +38,9 @@ struct Flags {
     poll_ms: u64,
     #[arg(long, default_value_t = 200)]
     reclaim_ms: u64,
+    /// There is a pooler before Postgres that hands out a session per transaction.
+    #[arg(long)]
+    pooled: bool,
     /// Once the store is open, a gate to wait for before the worker starts.
     #[arg(long)]
     start_gate: Option<String>,
@@ -97,8 +101,9 @@ async fn work(flags: Flags) -> Result<(), Box<dyn std::error::Error>> {
 /// Opens the store, however long that takes.
 async fn open(flags: &Flags, gates: &Gates) -> Arc<dyn Store> {
     let pause = || tokio::time::sleep(Duration::from_millis(200));
+    let mode = if flags.pooled { Mode::Pooled } else { Mode::Direct };
     let store = loop {
-        match Place::parse(&flags.at).open().await {
+        match Place::parse(&flags.at).open_as(mode).await {
             Ok(store) => break store,
             Err(error) => eprintln!("not open yet: {error}"),
         }

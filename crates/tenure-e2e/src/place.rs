@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tenure_postgres::{PgOptions, PgStore};
+use tenure_postgres::{Mode, PgOptions, PgStore};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::{Store, StoreError};
 
@@ -35,8 +35,13 @@ impl Place {
 
     /// Opens the store.
     pub async fn open(&self) -> Result<Arc<dyn Store>, StoreError> {
+        self.open_as(Mode::Direct).await
+    }
+
+    /// Opens it with this between us and the server.
+    pub async fn open_as(&self, mode: Mode) -> Result<Arc<dyn Store>, StoreError> {
         Ok(match self {
-            Self::Postgres(url) => Arc::new(PgStore::connect(url, PgOptions::default()).await?),
+            Self::Postgres(url) => Arc::new(PgStore::connect(url, PgOptions { mode, ..PgOptions::default() }).await?),
             Self::Sqlite(path) => Arc::new(SqliteStore::open(path, SqliteOptions::default())?),
         })
     }

@@ -1,21 +1,29 @@
 //! The rows of the fault matrix. Adding one is a file and a line.
 
+mod backlog;
 mod blocked;
 mod cancels;
+mod database_clock;
+mod disk;
 mod frozen;
 mod giving_way;
 mod harm;
 mod herd;
 mod keeper;
 pub mod kills;
+mod planner;
 mod poison;
 mod race;
 mod replies;
 mod restarts;
+mod session;
 mod sigterm;
 mod sigterm_no_store;
 mod silence;
+mod snapshot;
 mod terminations;
+mod wakeups;
+mod worker_clocks;
 
 use crate::report::{Report, Row, Size, Verdict, run};
 
@@ -28,6 +36,8 @@ pub const ROWS: &[Row] = &[
     poison::ROW,
     blocked::ROW,
     keeper::ROW,
+    worker_clocks::ROW,
+    database_clock::ROW,
     sigterm::ROW,
     sigterm_no_store::ROW,
     replies::OF_CLAIMS,
@@ -38,7 +48,13 @@ pub const ROWS: &[Row] = &[
     restarts::RESTARTS,
     restarts::OUTAGE,
     silence::ROW,
+    disk::ROW,
     giving_way::ROW,
+    snapshot::ROW,
+    backlog::WITH_STATISTICS,
+    planner::ROW,
+    backlog::WITHOUT_STATISTICS,
+    wakeups::ROW,
     harm::OF_PROCESSES,
     harm::OF_RESULTS,
     herd::ROW,

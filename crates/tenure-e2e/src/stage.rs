@@ -211,14 +211,28 @@ pub fn unique() -> String {
     format!("{}_{}_{at}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst))
 }
 
-/// A directory that goes with the test.
-struct Directory(PathBuf);
+/// A directory that goes with its owner.
+pub struct Directory(PathBuf);
 
 impl Directory {
-    fn new() -> Self {
+    /// A new one.
+    pub fn new() -> Self {
         let path = std::env::temp_dir().join(format!("tenure-e2e-{}", unique()));
         std::fs::create_dir(&path).unwrap();
         Self(path)
+    }
+}
+
+impl Directory {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Default for Directory {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The project keeps its own rules.
 
 mod arrows;
+mod faults;
 mod files;
 mod guarantees;
 mod readme;

@@ -1,0 +1,136 @@
+//! F9: the database's clock is set ten minutes forward, and back: nobody loses what they hold, and nobody's end is
+//! accepted twice.
+
+use std::time::{Duration, Instant};
+
+use tenure_cluster::postgres_server::{Options, Postgres};
+use tenure_core::How;
+
+use crate::Act;
+use crate::history::Load;
+use crate::pass_line::PassLine;
+use crate::process::Process;
+use crate::record::Record;
+use crate::report::{Report, Row, Size};
+use crate::skew::Skew;
+use crate::stage::{Directory, Stage};
+use crate::watch::watch;
+
+/// The row.
+pub(super) const ROW: Row = Row {
+    id: "F9",
+    fault: "the database's clock jumps ten minutes forward, and back",
+    injected: "Postgres under a preloaded clock that is set while handlers run, one worker having been killed right before",
+    run: |size| Box::pin(run(size)),
+};
+
+const JUMP_S: i64 = 600;
+const LEASE: Duration = Duration::from_secs(3);
+const HELD: usize = 16;
+const PROGRESS: usize = 50;
+const FLAGS: [&str; 2] = ["--queue", "default=32"];
+
+async fn run(size: Size) -> Report {
+    let rounds = size.pick(1, 4);
+    let directory = Directory::new();
+    let skew = Skew::build(directory.path(), "postgres");
+    let cluster = Postgres::start(&Options { environment: skew.environment().to_vec(), ..Options::default() }).unwrap();
+    let mut stage = Stage::at(cluster.url("postgres")).await;
+    stage.set_lease("default", LEASE).await;
+    let mut workers: Vec<Process> = (0..2).map(|n| stage.worker(&format!("w{n}"), &FLAGS)).collect();
+    let mut heirs = Vec::new();
+    let load = Load::start(&stage.history, &stage.client, 1, &Act::Wait { ms: 5 });
+    let (mut seen, mut baits, mut postponed) = (0, 0, Vec::new());
+    for round in 0..rounds {
+        // Forward: every lease seems to be over, and one really is.
+        hold(&mut stage, &format!("forward-{round}")).await;
+        heirs.push(kill_a_holder(&mut stage, round).await);
+        baits += 1;
+        seen += jump(&stage, &skew, JUMP_S).await;
+        let set = Instant::now();
+        watch("what the dead one held is taken back", async || {
+            progress(&mut stage).await;
+            let lost = Record::read(&*stage.store).await.count(How::Lost);
+            (set.elapsed() > 2 * LEASE && lost >= baits).then_some(())
+        })
+        .await;
+        stage.gates.open(&format!("bait-{round}")).unwrap();
+        stage.gates.open(&format!("forward-{round}")).unwrap();
+        // Back: leases seem to last ten minutes longer, and what was just stored is not due yet.
+        hold(&mut stage, &format!("back-{round}")).await;
+        seen += jump(&stage, &skew, 0).await;
+        let set = Instant::now();
+        watch("work goes on", async || {
+            progress(&mut stage).await;
+            (set.elapsed() > 2 * LEASE).then_some(())
+        })
+        .await;
+        postponed
+            .push(stage.sql("select count(*) from tenure.ready where run_at > clock_timestamp() + interval '1 min'"));
+        stage.gates.open(&format!("back-{round}")).unwrap();
+    }
+    load.stop().await;
+    // What was stored in the ten minutes that have not come yet is due when they have.
+    jump(&stage, &skew, JUMP_S).await;
+    let (line, record) = PassLine::measure(&mut stage).await;
+    let alive = workers.iter_mut().map(Process::ended).filter(Option::is_none).count();
+    let told: usize = workers
+        .iter()
+        .map(|worker| worker.log_lines().iter().filter(|line| line.text.contains("clock was set forward")).count())
+        .sum();
+    let mut report = Report::default();
+    report.number(format!(
+        "{} jobs, {seen} jumps; leases that were alive and were taken back {}, dead ones {baits}; {told} warnings of a clock set forward; \
+         jobs that waited for the time to come again after a jump back {postponed:?}; attempts {:?}, {} refused. A warning of a clock set \
+         back: there is none yet",
+        stage.history.count(),
+        record.count(How::Lost).saturating_sub(baits),
+        record.tally(),
+        record.refused.len()
+    ));
+    report.must(record.count(How::Lost) == baits, "only what a dead worker held is taken back");
+    report.must(record.succeeded().len() == stage.history.count(), "every job succeeds, once");
+    report.must(told >= rounds, "somebody says that the clock was set forward");
+    report.must(alive == 2, "no process ends");
+    report.line(line);
+    report.bite(seen, 2 * rounds, "jumps of the database's clock seen");
+    report
+}
+
+/// Sets the clock and waits until the database has seen it; answers that this was one jump.
+async fn jump(stage: &Stage, skew: &Skew, to_s: i64) -> usize {
+    let clock = || stage.sql("select extract(epoch from clock_timestamp())::bigint").parse::<i64>().unwrap();
+    let before = clock();
+    skew.set(to_s);
+    watch("the server has seen it", async || ((clock() - before).abs() > JUMP_S / 2).then_some(1)).await
+}
+
+/// Jobs that are held until their gate opens.
+async fn hold(stage: &mut Stage, gate: &str) {
+    stage.enqueue((0..HELD).map(|_| Act::Hold { gate: gate.to_owned() }).collect()).await;
+    watch("they are held", async || {
+        let running =
+            stage.sql("select count(*) from tenure.jobs where state = 'running' and payload ->> 'do' = 'hold'");
+        (running.parse::<usize>().unwrap() >= HELD).then_some(())
+    })
+    .await;
+}
+
+/// A worker is killed with a job in its hands; answers the one in its place.
+async fn kill_a_holder(stage: &mut Stage, round: usize) -> Process {
+    let (name, queue) = (format!("dead-{round}"), format!("alone-{round}"));
+    let flag = format!("{queue}=1");
+    stage.set_lease(&queue, LEASE).await;
+    let mut worker = stage.worker(&name, &["--queue", &flag]);
+    let stored = stage.client.enqueue(Act::Hold { gate: format!("bait-{round}") }).queue(&queue).await.unwrap();
+    stage.history.acknowledge(&[stored]);
+    watch("it holds its job", async || stage.noted("start").iter().any(|entry| entry.worker == name).then_some(()))
+        .await;
+    worker.kill();
+    stage.worker(&format!("heir-{round}"), &["--queue", &flag])
+}
+
+async fn progress(stage: &mut Stage) {
+    let done = stage.count("end");
+    watch("work goes on", async || (stage.count("end") >= done + PROGRESS).then_some(())).await;
+}
