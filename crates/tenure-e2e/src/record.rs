@@ -113,3 +113,39 @@ impl Record {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::Timestamp;
+
+    use super::*;
+
+    fn record(rows: &[(JournalEvent, i64)]) -> Record {
+        let mut record = Record::default();
+        for (id, (event, lease)) in (1..).zip(rows) {
+            record.row(&JournalRow {
+                id,
+                at: Timestamp::from_micros(id),
+                worker: None,
+                actor: None,
+                event: *event,
+                lease: Some(LeaseNo(*lease)),
+                jobs: vec![JobId::from_parts(Timestamp::from_micros(0), [1; 10])],
+                reason: None,
+                details: None,
+            });
+        }
+        record
+    }
+
+    #[test]
+    fn an_ending_of_a_lease_that_was_over_is_stale() {
+        use JournalEvent::{Claimed, Ended};
+        let fine = [(Claimed, 1), (Ended(How::Lost), 1), (Claimed, 2), (Ended(How::Succeeded), 2)];
+        assert_eq!(record(&fine).stale_accepted, 0);
+        let while_the_successor_runs = [(Claimed, 1), (Claimed, 2), (Ended(How::Succeeded), 1)];
+        assert_eq!(record(&while_the_successor_runs).stale_accepted, 1);
+        let after_its_end = [(Claimed, 1), (Claimed, 2), (Ended(How::Succeeded), 2), (Ended(How::Retry), 1)];
+        assert_eq!(record(&after_its_end).stale_accepted, 1);
+    }
+}

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::{Act, Entry};
 use tenure_core::How;
 
 use crate::pass_line::PassLine;
@@ -10,6 +9,7 @@ use crate::record::Record;
 use crate::report::{Report, Row};
 use crate::stage::Stage;
 use crate::watch::watch;
+use crate::{Act, Entry};
 
 const LEASE: Duration = Duration::from_secs(1);
 const BLOCKED: Duration = Duration::from_millis(3_200);
@@ -27,7 +27,8 @@ async fn run() -> Report {
     stage.set_lease("default", LEASE).await;
     stage.set_lease("bait", LEASE).await;
     // Whether the worker that stands by does take back what expires is seen by a bait, whose holder is killed.
-    stage.client.enqueue(Act::Hold { gate: "bait".into() }).queue("bait").await.unwrap();
+    let stored = stage.client.enqueue(Act::Hold { gate: "bait".into() }).queue("bait").await.unwrap();
+    stage.history.acknowledge(&[stored]);
     let mut baited = stage.worker("baited", &["--queue", "bait=1"]);
     let bait = watch("the bait is taken", async || stage.noted("start").first().cloned()).await;
     // Two lots that block both threads: one asleep, one burning the processor.

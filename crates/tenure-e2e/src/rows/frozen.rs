@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::{Act, Entry};
 use tenure_core::{How, JobId, LeaseNo};
 
 use crate::pass_line::PassLine;
@@ -13,13 +12,14 @@ use crate::record::{Grant, Record};
 use crate::report::{Report, Row};
 use crate::stage::Stage;
 use crate::watch::watch;
+use crate::{Act, Entry};
 
 /// Row F2.
 pub(super) const WHILE_THE_SUCCESSOR_RUNS: Row = Row {
     id: "F2",
     fault: "a worker is paused past its lease and goes on while the successor runs",
     injected: "SIGSTOP of one of two workers with what it holds, SIGCONT once the other one has started all of it",
-    run: |size| Box::pin(run(size.pick(120, 500), false)),
+    run: |size| Box::pin(run(size.pick(200, 500), false)),
 };
 
 /// Row F3.

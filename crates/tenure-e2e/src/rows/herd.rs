@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tenure_core::{How, Timestamp};
+use tenure_core::{Backoff, How, Timestamp};
 
 use crate::Act;
 use crate::ledger::wall_clock;
@@ -22,8 +22,9 @@ pub(super) const ROW: Row = Row {
 
 const WORKERS: usize = 4;
 const SLOTS: usize = 250;
-/// The default backoff spreads 10 s by 10 %: ten buckets.
-const BUCKET_MS: i64 = 100;
+/// A policy like the default, 10 s and up to 10 % more, and how long a tenth of its spread is.
+const POLICY: [(&str, i64); 2] =
+    [("exponential 3s..1h by failures jitter 10%", 30), ("exponential 10s..1h by failures jitter 10%", 100)];
 
 async fn run(size: Size) -> Report {
     let jobs = size.pick(5_000, 100_000);
@@ -34,7 +35,7 @@ async fn run(size: Size) -> Report {
         (0..WORKERS).map(|n| stage.worker(&format!("w{n}"), &["--queue", &slots, "--threads", "2"])).collect();
     let mut report = Report::default();
     due_together(&mut stage, jobs, &mut report).await;
-    let spread = fail_together(&mut stage, &mut report).await;
+    let spread = fail_together(&mut stage, size.pick(POLICY[0], POLICY[1]), &mut report).await;
     let (line, record) = PassLine::measure(&mut stage).await;
     report.must(record.count(How::Lost) == 0, "nobody loses a lease in the rush");
     report.must(record.succeeded().len() == jobs, "every job that can succeeds");
@@ -86,10 +87,12 @@ fn peak_per_second(rates: &[(Instant, usize)]) -> usize {
 }
 
 /// Lets every slot fail in the same moment; answers how many did.
-async fn fail_together(stage: &mut Stage, report: &mut Report) -> usize {
+async fn fail_together(stage: &mut Stage, (policy, bucket_ms): (&str, i64), report: &mut Report) -> usize {
+    let backoff: Backoff = policy.parse().unwrap();
     let (before, all) = (stage.count("start"), WORKERS * SLOTS);
     let acts = (0..all).map(|_| Act::HoldTrouble { gate: "fail".into() });
-    let stored = stage.client.enqueue_many(acts).each(|_, one| one.max_attempts(2)).await.unwrap();
+    let stored =
+        stage.client.enqueue_many(acts).each(|_, one| one.max_attempts(2).backoff(backoff.clone())).await.unwrap();
     stage.history.acknowledge(&stored);
     watch("every slot holds one", async || (stage.count("start") == before + all).then_some(())).await;
     stage.gates.open("fail").unwrap();
@@ -103,11 +106,11 @@ async fn fail_together(stage: &mut Stage, report: &mut Report) -> usize {
     let failed = stage.sql(
         "select (extract(epoch from max(ended_at) - min(ended_at)) * 1000)::int from tenure.attempt where how = 2",
     );
-    let mut buckets = vec![0_usize; usize::try_from((times[times.len() - 1] - times[0]) / BUCKET_MS + 1).unwrap()];
-    times.iter().for_each(|at| buckets[usize::try_from((at - times[0]) / BUCKET_MS).unwrap()] += 1);
+    let mut buckets = vec![0_usize; usize::try_from((times[times.len() - 1] - times[0]) / bucket_ms + 1).unwrap()];
+    times.iter().for_each(|at| buckets[usize::try_from((at - times[0]) / bucket_ms).unwrap()] += 1);
     let (max, mean) = (buckets.iter().max().copied().unwrap(), times.len() as f64 / buckets.len() as f64);
     report.number(format!(
-        "{} that failed within {failed} ms are due again over {} buckets of {BUCKET_MS} ms: the fullest has {max}, the mean is {mean:.0}",
+        "{} that failed within {failed} ms are due again over {} buckets of {bucket_ms} ms: the fullest has {max}, the mean is {mean:.0}",
         times.len(),
         buckets.len()
     ));

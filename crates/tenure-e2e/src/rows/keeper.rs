@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::{Act, Place};
 use tenure_core::LeaseNo;
 use tenure_postgres::tokio_postgres::{Client, NoTls, connect};
 
@@ -14,6 +13,7 @@ use crate::record::{Grant, Record};
 use crate::report::{Report, Row, Size};
 use crate::stage::Stage;
 use crate::watch::watch;
+use crate::{Act, Place};
 
 /// The row.
 pub(super) const ROW: Row = Row {

@@ -52,6 +52,9 @@ pub async fn attack(mut stage: Stage, size: Size) -> Report {
         }
         let victim = &mut running[n % workers];
         watch("a moment has passed, and the victim is in the middle of something", async || {
+            if stage.history.count() < stage.count("end") + LOW {
+                enqueue(&stage, LOW).await;
+            }
             (last.elapsed() >= BETWEEN && !open(stage.entries(), &victim.name).is_empty()).then_some(())
         })
         .await;
@@ -60,9 +63,6 @@ pub async fn attack(mut stage: Stage, size: Size) -> Report {
         done.extend((!cut.is_empty()).then_some(Kill { at, cut }));
         *victim = start(&stage, n + workers);
         last = Instant::now();
-        if stage.open_jobs().await.is_some_and(|open| open < LOW) {
-            enqueue(&stage, LOW).await;
-        }
     }
     let (line, record) = PassLine::measure(&mut stage).await;
     for worker in &mut running {

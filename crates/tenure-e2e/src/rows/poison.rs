@@ -32,7 +32,7 @@ const HEALTHY_MS: u64 = 50;
 const MOST: usize = 95;
 
 async fn run(size: Size) -> Report {
-    let (poisons, limit, healthy) = size.pick((2, 2, 3_000), (8, 3, 20_000));
+    let (poisons, limit, healthy) = size.pick((2, 2, 3_000), (4, 3, 12_000));
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", LEASE).await;
     let mut troupe = Troupe::new(&stage);

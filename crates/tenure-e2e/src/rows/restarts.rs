@@ -89,7 +89,7 @@ async fn restarts(size: Size) -> Report {
 
 async fn outage(size: Size) -> Report {
     // Long enough that every lease ends and every part of a process has something to complain about.
-    let away = size.pick(Duration::from_secs(20), Duration::from_secs(60));
+    let away = size.pick(Duration::from_secs(15), Duration::from_secs(60));
     let mut cluster = Postgres::start(&Options { fsync: true, ..Options::default() }).unwrap();
     let mut stage = Stage::at(cluster.url("postgres")).await;
     stage.set_lease("default", LEASE).await;

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use crate::ledger::wall_clock;
-use crate::{Act, Entry};
 use tenure_core::{How, JobId, State};
 use tenure_store::record::JobFilter;
 
+use crate::ledger::wall_clock;
 use crate::pass_line::PassLine;
 use crate::process::Process;
 use crate::record::{Grant, Record};
 use crate::report::{Report, Row, Size};
 use crate::stage::Stage;
 use crate::watch::watch;
+use crate::{Act, Entry};
 
 const GRACE: Duration = Duration::from_millis(1_500);
 /// The requirement itself: gone so long after the grace period at the latest.

@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use crate::{Act, Place};
-
+use super::sigterm::terminate;
 use crate::pass_line::PassLine;
 use crate::process::Process;
 use crate::proxy::Proxy;
 use crate::report::{Report, Row};
 use crate::stage::Stage;
 use crate::watch::watch;
-
-use super::sigterm::terminate;
+use crate::{Act, Place};
 
 /// "At once", on a busy machine.
 const AT_ONCE: Duration = Duration::from_millis(500);

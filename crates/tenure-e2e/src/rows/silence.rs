@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::{Act, Place};
 use tenure_core::How;
 
 use crate::pass_line::PassLine;
@@ -12,6 +11,7 @@ use crate::record::{Grant, Record};
 use crate::report::{Report, Row, Size};
 use crate::stage::Stage;
 use crate::watch::watch;
+use crate::{Act, Place};
 
 const LEASE: Duration = Duration::from_secs(2);
 const HELD: usize = 8;

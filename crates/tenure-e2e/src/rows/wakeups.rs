@@ -28,7 +28,7 @@ const BETWEEN: Duration = Duration::from_millis(137);
 const LISTENERS: &str = "from pg_stat_activity where datname = current_database() and query = 'listen tenure'";
 
 async fn run(size: Size) -> Report {
-    let time = Duration::from_secs(size.pick(4, 30));
+    let time = Duration::from_secs(size.pick(3, 25));
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", Duration::from_secs(5)).await;
     let mut worker = stage.worker("direct", &FLAGS);
@@ -59,7 +59,7 @@ async fn run(size: Size) -> Report {
     }
     report.must(record.succeeded().len() == stage.history.count(), "nothing is missed");
     report.line(line);
-    report.bite(killed, size.pick(3, 20), "listeners ended");
+    report.bite(killed, size.pick(2, 20), "listeners ended");
     report
 }
 

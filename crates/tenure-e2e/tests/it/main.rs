@@ -2,4 +2,5 @@
 //! void, and a void run fails here.
 
 mod blocked_thread;
+mod instruments;
 mod rows;

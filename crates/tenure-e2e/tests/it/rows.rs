@@ -63,7 +63,7 @@ fn wrong_and_jumping_clocks_of_workers_change_nothing() {
 }
 
 #[test]
-fn a_jump_of_the_databases_clock_takes_nothing_from_anybody() {
+fn a_jump_of_the_databases_clock_is_survived_and_nothing_stale_is_accepted() {
     hold("F9");
 }
 
