@@ -22,6 +22,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it may take to stop before we no longer wait for it.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Lines of its log that an error shows.
+const LAST_LINES: usize = 30;
+
 const GUARD: &str = r#"
 dir=$1; signal=$2; shift 2
 "$@" & pid=$!
@@ -93,7 +96,10 @@ impl Guarded {
             let log = fs::read_to_string(&self.log).unwrap_or_default();
             let ended = self.guard.try_wait()?.is_some();
             if ended || failed(&log) || since.elapsed() > START_TIMEOUT {
-                return Err(io::Error::other(format!("{what}:\n{log}")));
+                // Its last words; a server that was stormed has said the same thing thousands of times.
+                let lines: Vec<&str> = log.lines().collect();
+                let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+                return Err(io::Error::other(format!("{what}:\n{last}")));
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -21,6 +21,9 @@ The bounded part of every row runs in `./x test`; how it works is in [TESTING.md
 |---|---|---|---|---|---|---|---|
 ";
 
+/// A panic may say a lot; the log of the run has all of it.
+const VERDICT_MAX: usize = 300;
+
 /// One line of the table.
 pub fn line(row: &Row, report: &Report, took: Duration) -> String {
     let cells = [
@@ -30,7 +33,7 @@ pub fn line(row: &Row, report: &Report, took: Duration) -> String {
         report.numbers(),
         report.bitten(),
         report.pass_line(),
-        report.verdict().to_string(),
+        report.verdict().to_string().chars().take(VERDICT_MAX).collect(),
         format!("{} s at {}", took.as_secs(), commit()),
     ];
     let cell = |text: &String| text.replace('|', "\\|").replace('\n', " ");

@@ -2,8 +2,9 @@
 //! nobody's end is accepted twice.
 //!
 //! A worker that sees the clock set forward takes nothing back for one lease time. One that looked at the clock right
-//! before it was set, and takes back right after, cannot see it: what it takes from the living is counted here, and what
-//! those say then is refused.
+//! before it was set and takes back right after cannot see it, nor can one that has just started and has nothing to
+//! compare with; here one starts in that very moment. What they take from the living is counted, and what those say then
+//! is refused.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

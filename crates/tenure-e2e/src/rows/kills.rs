@@ -26,7 +26,7 @@ pub const ROW: Row = Row {
 /// Short, so that what was lost runs again soon; long enough for a keeper on a busy machine.
 const LEASE: Duration = Duration::from_secs(3);
 /// Between two kills: a worker that is killed before it works shows nothing.
-const BETWEEN: Duration = Duration::from_millis(250);
+const BETWEEN: Duration = Duration::from_millis(500);
 /// More jobs come when fewer than this are left and kills are still to come.
 const LOW: usize = 2_000;
 

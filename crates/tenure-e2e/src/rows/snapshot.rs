@@ -22,7 +22,7 @@ const BACKLOG: usize = 4_000;
 const FLOOR: f64 = 0.5;
 
 async fn run(size: Size) -> Report {
-    let (window, held_for) = size.pick((2, 5), (15, 75));
+    let (window, held_for) = size.pick((2, 5), (10, 60));
     let (window, held_for) = (Duration::from_secs(window), Duration::from_secs(held_for));
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", Duration::from_secs(10)).await;
