@@ -79,7 +79,7 @@ pub async fn attack(mut stage: Stage, size: Size) -> Report {
 /// Most are over in no time; some take longer, so that a kill always meets one. Some complete in their own transaction.
 async fn enqueue(stage: &Stage, jobs: usize) {
     let charges = if matches!(stage.place, Place::Postgres(_)) { jobs / 20 } else { 0 };
-    let acts = (0..jobs - charges).map(|n| Act::Wait { ms: if n % 20 == 0 { 100 } else { 1 } });
+    let acts = (0..jobs - charges).map(|n| Act::Wait { ms: if n % 5 == 0 { 100 } else { 1 } });
     stage.enqueue(acts.collect()).await;
     stage.charge(charges, 20).await;
 }
