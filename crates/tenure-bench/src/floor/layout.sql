@@ -1,4 +1,4 @@
--- floor_layout: the least that this layout of tables can cost, as plain SQL: no checks, no history, no client.
+-- layout: the least that these tables can cost on Postgres, as plain SQL: no checks, no history, no client.
 -- A turn ends the whole previous lease and claims the next jobs, in one transaction. Our statements are measured beside it.
 create schema floor;
 

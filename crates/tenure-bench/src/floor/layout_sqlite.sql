@@ -1,4 +1,4 @@
--- The least that this layout of tables can cost on SQLite, as layout.sql is on Postgres.
+-- layout_sqlite: the least that these tables can cost on SQLite, as layout.sql is on Postgres.
 create table job (id blob primary key, queue int not null, kind text not null, payload text not null, created_at int not null);
 create table ready (
   queue int not null,

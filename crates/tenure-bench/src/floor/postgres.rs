@@ -18,7 +18,7 @@ impl PgFloor {
     /// Makes the tables.
     pub(crate) async fn open(url: &str) -> Result<Self> {
         let client = connect(url).await?;
-        client.batch_execute(include_str!("layout.sql")).await?;
+        client.batch_execute(include_str!("./layout.sql")).await?;
         Ok(Self { url: url.to_owned(), client })
     }
 

@@ -18,7 +18,7 @@ impl SqliteFloor {
         file.pragma_update(None, "synchronous", "full")?;
         file.pragma_update(None, "wal_autocheckpoint", 4_000)?;
         file.pragma_update(None, "cache_size", -32_000)?;
-        file.execute_batch(include_str!("layout_sqlite.sql"))?;
+        file.execute_batch(include_str!("./layout_sqlite.sql"))?;
         Ok(Self(Mutex::new(file)))
     }
 
