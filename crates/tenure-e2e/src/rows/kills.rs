@@ -40,7 +40,9 @@ struct Kill {
 pub async fn attack(mut stage: Stage, size: Size) -> Report {
     let (jobs, kills, workers) = size.pick((20_000, 5, 2), (50_000, 200, 4));
     stage.set_lease("default", LEASE).await;
-    enqueue(&stage, jobs).await;
+    // Long enough on the whole that the last kill still meets somebody at work.
+    let long = size.pick((20, 100), (2, 250));
+    enqueue(&stage, jobs, long).await;
     let since = Instant::now();
     let start = |stage: &Stage, n: usize| stage.worker(&format!("w{n}"), &["--queue", "default=32"]);
     let mut running: Vec<Process> = (0..workers).map(|n| start(&stage, n)).collect();
@@ -53,7 +55,7 @@ pub async fn attack(mut stage: Stage, size: Size) -> Report {
         let victim = &mut running[n % workers];
         watch("a moment has passed, and the victim is in the middle of something", async || {
             if stage.history.count() < stage.count("end") + LOW {
-                enqueue(&stage, LOW).await;
+                enqueue(&stage, LOW, long).await;
             }
             (last.elapsed() >= BETWEEN && !open(stage.entries(), &victim.name).is_empty()).then_some(())
         })
@@ -76,10 +78,11 @@ pub async fn attack(mut stage: Stage, size: Size) -> Report {
     report
 }
 
-/// Most are over in no time; some take longer, so that a kill always meets one. Some complete in their own transaction.
-async fn enqueue(stage: &Stage, jobs: usize) {
+/// Most are over in no time; one in `every` takes `ms`, so that a kill always meets one. Some complete in their own
+/// transaction.
+async fn enqueue(stage: &Stage, jobs: usize, (every, ms): (usize, u64)) {
     let charges = if matches!(stage.place, Place::Postgres(_)) { jobs / 20 } else { 0 };
-    let acts = (0..jobs - charges).map(|n| Act::Wait { ms: if n % 5 == 0 { 100 } else { 1 } });
+    let acts = (0..jobs - charges).map(|n| Act::Wait { ms: if n % every == 0 { ms } else { 1 } });
     stage.enqueue(acts.collect()).await;
     stage.charge(charges, 20).await;
 }
