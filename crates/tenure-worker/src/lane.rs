@@ -86,13 +86,22 @@ impl Lane {
 
     /// How many jobs the next claim may take: never more than what is free.
     pub(crate) fn free(&self) -> u32 {
-        self.desk.free()
+        self.desk.room().min(LEASE_JOBS_MAX)
+    }
+
+    /// What the next claims may take, each under a lease of its own. Where there is room for two whole leases they are
+    /// claimed side by side: one waits for its commit while the server works on the other.
+    pub(crate) fn claims(&self) -> Vec<u32> {
+        match self.desk.room() {
+            room if room >= 2 * LEASE_JOBS_MAX => vec![LEASE_JOBS_MAX; 2],
+            room => vec![room.min(LEASE_JOBS_MAX)],
+        }
     }
 
     /// Whether a claim now is worth its round trip: nothing is left to run here, nobody knows of more, or a good part is
     /// free.
     fn is_worth_a_claim(&self) -> bool {
-        let free = self.free();
+        let free = self.desk.room();
         free > 0 && (self.dry || free >= self.desk.good_part() || self.desk.unended.load(Ordering::Acquire) == 0)
     }
 
@@ -112,14 +121,14 @@ impl Lane {
 }
 
 impl Desk {
-    fn free(&self) -> u32 {
+    fn room(&self) -> u32 {
         let (unended, reporting) = (self.unended.load(Ordering::Acquire), self.reporting.load(Ordering::Acquire));
         let unanswered = (2 * self.capacity).saturating_sub(unended + reporting);
-        self.capacity.saturating_sub(unended).min(unanswered).min(LEASE_JOBS_MAX)
+        self.capacity.saturating_sub(unended).min(unanswered)
     }
 
     fn good_part(&self) -> u32 {
-        (self.capacity / CLAIM_PART).clamp(1, LEASE_JOBS_MAX)
+        (self.capacity / CLAIM_PART).clamp(1, 2 * LEASE_JOBS_MAX)
     }
 
     /// Takes out what must not wait for a runner: all of it, or those that were told to stop.
@@ -187,10 +196,10 @@ pub(crate) async fn some_free(lanes: &[Lane], freed: &Notify) {
     let _enough_or_time = tokio::time::timeout(GATHER, until(lanes, freed, Lane::is_worth_a_claim)).await;
 }
 
-/// Waits for those that end in this very moment, without any timer, until one claim could take no more.
+/// Waits for those that end in this very moment, without any timer, until the next claims could take no more.
 async fn look_around(lanes: &[Lane]) {
     let unended = || lanes.iter().map(|lane| lane.desk.unended.load(Ordering::Acquire)).sum::<u32>();
-    let is_full = |lane: &Lane| lane.free() >= lane.desk.capacity.min(LEASE_JOBS_MAX);
+    let is_full = |lane: &Lane| lane.desk.room() >= lane.desk.capacity.min(2 * LEASE_JOBS_MAX);
     let (mut left, mut silent) = (unended(), 0);
     while silent < SILENT_YIELDS && !lanes.iter().any(is_full) {
         tokio::task::yield_now().await;

@@ -37,7 +37,7 @@ pub(crate) struct Loop {
     misses: u32,
     /// The lane to begin with, so that no queue is always last.
     first: usize,
-    found: Option<Found>,
+    found: Vec<Found>,
     waiting: Option<Waiting>,
 }
 
@@ -68,7 +68,7 @@ impl Loop {
             state: State::Startup,
             misses: 0,
             first: 0,
-            found: None,
+            found: Vec::new(),
             waiting: None,
         }
     }
@@ -178,60 +178,85 @@ impl Loop {
                 continue;
             }
             match self.claim(worker, lane).await {
-                Ok(Some(found)) => {
+                Ok(found) if !found.is_empty() => {
                     self.lanes[lane].dry = false;
-                    self.found = Some(found);
+                    self.found = found;
                     return Event::Find;
                 }
-                Ok(None) => self.lanes[lane].dry = true,
+                Ok(_) => self.lanes[lane].dry = true,
                 Err(error) => return self.broken("claiming", &error),
             }
         }
         Event::Miss
     }
 
-    /// One claim. A connection that broke under it is worth a second try before the whole loop waits.
-    async fn claim(&mut self, worker: WorkerId, at: usize) -> Result<Option<Found>, StoreError> {
+    /// Claims what there is room for. A connection that broke under it is worth a second try before the whole loop waits.
+    async fn claim(&mut self, worker: WorkerId, at: usize) -> Result<Vec<Found>, StoreError> {
         for again in [true, false] {
-            let lane = &mut self.lanes[at];
-            let request = ClaimJobs::turn(worker, lane.queue.clone(), lane.free(), lane.turn);
-            lane.turn += 1;
+            let mut found = Vec::new();
+            let mut failed = None;
             let sent = Instant::now();
-            let answer = self.shared.store.claim_jobs(request).await;
-            match answer {
-                Ok(claimed) => {
-                    self.shared.trouble.over();
-                    return Ok(claimed.map(|claimed| Found { lane: at, claimed, sent }));
+            for answer in self.claim_once(worker, at).await {
+                match answer {
+                    Ok(claimed) => found.extend(claimed.map(|claimed| Found { lane: at, claimed, sent })),
+                    Err(error) => failed = Some(error),
                 }
-                Err(error) => {
-                    // It may have been committed: what it took is given back when it shows up.
-                    self.sweeper.set_unsure();
-                    if !again || !error.is_passing() || self.shared.stopping.is_up() {
-                        return Err(error);
-                    }
-                }
+            }
+            let Some(error) = failed else {
+                self.shared.trouble.over();
+                return Ok(found);
+            };
+            // It may have been committed: what it took is given back when it shows up.
+            self.sweeper.set_unsure();
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            if !again || !error.is_passing() || self.shared.stopping.is_up() {
+                return Err(error);
             }
         }
         unreachable!("the second try returns")
     }
 
+    /// One claim, or two side by side.
+    async fn claim_once(&mut self, worker: WorkerId, at: usize) -> Vec<Result<Option<Claimed>, StoreError>> {
+        let lane = &mut self.lanes[at];
+        let mut requests = Vec::new();
+        for limit in lane.claims() {
+            requests.push(ClaimJobs::turn(worker, lane.queue.clone(), limit, lane.turn));
+            lane.turn += 1;
+        }
+        let store = &self.shared.store;
+        match (requests.pop(), requests.pop()) {
+            (Some(one), Some(other)) => {
+                let (one, other) = tokio::join!(store.claim_jobs(one), store.claim_jobs(other));
+                vec![one, other]
+            }
+            (Some(one), None) => vec![store.claim_jobs(one).await],
+            (None, _) => Vec::new(),
+        }
+    }
+
     /// Gives the claimed jobs to slots.
     fn hand_out(&mut self) -> Event {
-        let Some(Found { lane, claimed, sent }) = self.found.take() else { return Event::Yield };
-        self.misses = 0;
-        for job in &claimed.canceled {
-            tracing::info!(job.id = %job, "canceled before it ran");
-        }
         let Some(worker) = self.shared.worker.get().copied() else { return Event::Yield };
-        if claimed.jobs.is_empty() {
-            return Event::Yield;
+        let mut event = Event::Yield;
+        for Found { lane, claimed, sent } in std::mem::take(&mut self.found) {
+            self.misses = 0;
+            for job in &claimed.canceled {
+                tracing::info!(job.id = %job, "canceled before it ran");
+            }
+            if claimed.jobs.is_empty() {
+                continue;
+            }
+            event = Event::Claim;
+            let lane = &self.lanes[lane];
+            let contexts = self.shared.take(claimed, &lane.queue, worker, sent);
+            for runner in lane.put(contexts) {
+                self.shared.spawn(run_jobs(Arc::clone(&self.shared), self.reporter.clone(), runner));
+            }
         }
-        let lane = &self.lanes[lane];
-        let contexts = self.shared.take(claimed, &lane.queue, worker, sent);
-        for runner in lane.put(contexts) {
-            self.shared.spawn(run_jobs(Arc::clone(&self.shared), self.reporter.clone(), runner));
-        }
-        Event::Claim
+        event
     }
 
     /// Tells the store that somebody waits, and chooses how long.
