@@ -3,6 +3,18 @@ import { PgBoss } from "pg-boss";
 
 const QUEUE = "noop";
 
+// `batchSize`, `localConcurrency`, `burstWhenBatchFull`, `pollingIntervalSeconds` (0.5 is the least) and the queue's
+// `notify`: https://pgboss.io/api/workers and dist/types.d.ts. A batch larger than one needs a handler of arrays, and
+// without `burstWhenBatchFull` a worker rests for the polling interval after each batch. `notify` is on where it is
+// measured only, for it slows the enqueue.
+//
+// drain_mixed: batches of 10 and 20 did 1,402 and 1,944 jobs/s, batches of 2 and 4 with 100 and 50 workers 477 and 465.
+// A batch ends with its slowest job, so fewer workers with larger batches lose as well in theory.
+//
+// Not decided: candidates.json was run through once, one sample each, on a busy machine. These settings for `drain` gave
+// 14,213, 12,615 and 3,314 jobs/s within two hours, so the 3,314 to 8,023 of that pass rank nothing, though every
+// candidate was above the default there. A table of the queue's own (`partition`) gave 8,855 against 12,615, once.
+// `./x peers --tune --rounds 5` on a quiet machine will decide.
 export const settings = (measure) =>
   ({
     drain: { batchSize: 1000, localConcurrency: 2, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5, max: 5 },

@@ -11,6 +11,10 @@ from importlib.metadata import version
 import procrastinate
 import psycopg
 
+# `concurrency` and `delete_jobs` are options of the worker, documented at `App.run_worker_async` in procrastinate/app.py.
+# A worker fetches one job after the other, so several workers share the process; their slots together are the limit.
+# Against one worker four won in 2 of 2 turns (294 : 91, 58 : 23 jobs/s). Four or eight is not decided (294 : 214, 58 : 91),
+# nor is `delete_jobs` (58 : 55, one sample): the machine was busy. `./x peers --tune --rounds 5` on a quiet one will.
 SETTINGS = {
     "drain": {"concurrency": 30, "workers": 4, "connections": 20, "delete_jobs": "never"},
     "drain_10": {"concurrency": 5, "workers": 2, "connections": 10, "delete_jobs": "never"},

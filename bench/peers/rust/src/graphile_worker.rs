@@ -29,12 +29,20 @@ impl TaskHandler for Payload {
 
 impl Peer for GraphileWorker {
     const SYSTEM: &str = "graphile_worker";
-    const VERSION: &str = "0.14.1";
     const UNFINISHED: &str =
         "select exists (select from graphile_worker._private_jobs where priority = 0 and run_at <= now())";
     const FINISH: Option<&str> = None;
     type Producer = WorkerUtils;
 
+    // `drain` has the numbers of the maintainers' own benches/perf_test.rs; docs/src/guides/local-queue.md in the crate says
+    // what they cost. `drain_10` has no local queue, for it claims ahead of the ten that run; then a worker runs
+    // `concurrency` jobs at each poll, so the interval is the throttle: at one second it did not finish 3,000 jobs in 180 s.
+    // Polling every 2 ms and ending in batches won 3 of 3 turns against every 5 ms without (1,486 : 1,042, 1,923 : 1,029,
+    // 1,563 : 1,069 jobs/s). enqueue_bulk: two producers 5,616, one 1,998 jobs/s, one turn each.
+    //
+    // Not decided: candidates.json was run through once, one sample each, on a busy machine: `drain` 8,440 to 15,797 with
+    // these settings first, `drain_10` 538 with these settings and up to 1,042 with sqlx, `drain_mixed` 4,440 with these and
+    // up to 7,102 with a queue of 5,000. `./x peers --tune --rounds 5` on a quiet machine will decide.
     fn settings(measure: &str) -> Value {
         match measure {
             "drain" => {
@@ -46,9 +54,7 @@ impl Peer for GraphileWorker {
             "drain_mixed" => {
                 json!({ "concurrency": 200, "local_queue": 1000, "complete_ms": 5, "connections": 20, "driver": "tokio-postgres" })
             }
-            "latency" => {
-                json!({ "concurrency": 10, "connections": 12, "poll_ms": 2, "complete_ms": 1, "driver": "tokio-postgres" })
-            }
+            "latency" => json!({ "concurrency": 10, "connections": 12, "driver": "tokio-postgres" }),
             "enqueue_bulk" => json!({ "batch": 5000, "producers": 2 }),
             _ => json!({}),
         }

@@ -2,11 +2,12 @@
 //!
 //! # Layout
 //! - [`measures`]: the measures, the same for every peer
-//! - [`graphile_worker`], [`apalis_postgres`]: the peers with their settings
+//! - [`graphile_worker`], [`apalis_postgres`], [`riverqueue`]: the peers with their settings
 
 mod apalis_postgres;
 mod graphile_worker;
 mod measures;
+mod riverqueue;
 
 use anyhow::{Context as _, Result, bail};
 use measures::{Options, run};
@@ -21,6 +22,7 @@ async fn main() -> Result<()> {
     match system.as_str() {
         "graphile_worker" => run::<graphile_worker::GraphileWorker>(action, url, options).await?,
         "apalis-postgres" => run::<apalis_postgres::ApalisPostgres>(action, url, options).await?,
+        "riverqueue" => run::<riverqueue::Riverqueue>(action, url, options).await?,
         other => bail!("there is no peer `{other}`"),
     }
     // Workers and pools of a peer that was measured are of no use any more.

@@ -66,8 +66,8 @@ pub struct Bulk {
 pub type Settings = Map<String, Value>;
 
 pub trait Peer: Sized {
+    /// The name of its crate.
     const SYSTEM: &str;
-    const VERSION: &str;
     /// Whether a job of normal priority that is due is not recorded as finished.
     const UNFINISHED: &str;
     /// Makes history of all jobs, where the peer keeps history.
@@ -109,7 +109,7 @@ pub async fn run<P: Peer>(action: &str, url: &str, options: Options) -> Result<(
     settings.extend(options.settings.clone());
     let print = |mut measured: Value| {
         measured["system"] = json!(P::SYSTEM);
-        measured["version"] = json!(P::VERSION);
+        measured["version"] = json!(locked_version(P::SYSTEM));
         measured["measure"] = json!(measure);
         let described = settings.iter().map(|(name, value)| format!("{name}={}", value.to_string().trim_matches('"')));
         measured["settings"] = json!(described.collect::<Vec<_>>().join(" "));
@@ -155,7 +155,7 @@ async fn enqueue_single<P: Peer>(url: &str, options: &Options) -> Result<Value> 
         async move { P::add(&producer, Payload::new(numbers.start, false)).await }
     })
     .await?;
-    Ok(json!({ "rate": per_second(options.count, begin) }))
+    Ok(json!({ "rate": per_second(options.count, begin), "producers": producers }))
 }
 
 /// Hands out the numbers below `count` in batches, to so many producers at a time.
@@ -246,4 +246,11 @@ async fn latency<P: Peer>(url: &str, options: &Options, settings: &Settings) -> 
 
 fn per_second(count: i64, begin: Instant) -> u64 {
     (count as f64 / begin.elapsed().as_secs_f64()).round() as u64
+}
+
+/// The version that `Cargo.lock` pins.
+fn locked_version(name: &str) -> Option<&'static str> {
+    let lock = include_str!("../Cargo.lock");
+    let package = lock.split("[[package]]").find(|package| package.contains(&format!("name = \"{name}\"\n")))?;
+    package.split("version = \"").nth(1)?.split('"').next()
 }
