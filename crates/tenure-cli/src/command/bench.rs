@@ -18,22 +18,22 @@ use crate::progress::Progress;
 
 const EXAMPLES: &str = "\
 Examples:
-  tenure bench --quick                                  SQLite files in a temporary directory, less than a minute
-  tenure bench --postgres-local --html bench.html       a private PostgreSQL, removed afterwards, and a page with plots
+  tenure bench --quick                             SQLite files in a temporary directory, less than a minute
+  tenure bench --postgres-local --html bench.html  a private PostgreSQL, removed afterwards; a page with plots
   tenure --database postgres://localhost/postgres bench --measure drain --rounds 5
-                                                        databases of its own on your server, dropped afterwards
+                                                   databases of its own on your server, dropped afterwards
 
-On a terminal it prints a table, elsewhere and with --json one line of JSON for each measure. The ratio is what to look
-at: 1 is as fast as plain SQL on the same tables, with no checks, no history and no handlers.";
+On a terminal it prints a table, elsewhere and with --json one line of JSON for each measure. The ratio is what
+to look at: 1 is as fast as plain SQL on the same tables, with no checks, no history and no handlers.";
 
 /// Measure enqueues, drains and latency beside the raw floor
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
-    /// Measure on SQLite files, the default, or on the PostgreSQL of --database
-    #[arg(long, value_name = "STORE", value_parser = ["sqlite", "postgres"])]
+    /// sqlite, the default: files in a temporary directory; or postgres: the server of --database
+    #[arg(long, value_name = "STORE", value_parser = ["sqlite", "postgres"], hide_possible_values = true)]
     store: Option<String>,
-    /// Start a private PostgreSQL from the system's programs, with commits that wait for the disk
+    /// Start a private PostgreSQL from the system's programs; its commits wait for the disk
     #[arg(long, conflicts_with = "store")]
     postgres_local: bool,
     /// Only this measure; may be repeated

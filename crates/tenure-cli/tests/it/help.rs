@@ -35,6 +35,7 @@ const COMMANDS: &[&[&str]] = &[
     &["migrate", "rehome"],
     &["config"],
     &["config", "show"],
+    &["bench"],
     &["completions"],
 ];
 

@@ -17,6 +17,7 @@ mod help;
 mod jobs;
 mod kills;
 mod kinds;
+mod measure;
 mod place;
 mod postgres;
 mod precedence;

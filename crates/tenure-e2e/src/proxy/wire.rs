@@ -13,6 +13,9 @@ use tokio::net::TcpStream;
 const SSL_REQUEST: i32 = 80_877_103;
 const GSS_REQUEST: i32 = 80_877_104;
 
+/// The statement that answers with what it did not do, and so with nothing when it has done everything.
+const TELLS_THE_REST: &str = "-- complete_jobs.sql";
+
 /// Bytes on their way to whole messages: a kind, a length that counts itself, and so much less four.
 #[derive(Default)]
 pub(super) struct Frames(Vec<u8>);
@@ -97,6 +100,8 @@ pub(super) struct Heard {
     asked: Asked,
     /// Whether the cycle that is being answered is watched; known from its first message on.
     watched: Option<bool>,
+    /// Whether its rows are what it did not do.
+    tells_the_rest: bool,
     held: Vec<u8>,
     rows: usize,
 }
@@ -104,13 +109,13 @@ pub(super) struct Heard {
 /// What may be passed on: one message, or a whole cycle that was watched.
 pub(super) struct Reply {
     pub(super) bytes: Vec<u8>,
-    /// A watched cycle that answered rows, outside of any transaction: it is committed, and it changed something.
+    /// A watched cycle, outside of any transaction, whose rows say that it changed something: it is committed.
     pub(super) did_something: bool,
 }
 
 impl Heard {
     pub(super) fn new(asked: Asked) -> Self {
-        Self { asked, watched: None, held: Vec::new(), rows: 0 }
+        Self { asked, watched: None, tells_the_rest: false, held: Vec::new(), rows: 0 }
     }
 
     /// A message of the server; `None` while it is held.
@@ -118,7 +123,9 @@ impl Heard {
         // What the server says by itself (a notice, a notification, a parameter) belongs to nobody.
         let asynchronous = matches!(frame[0], b'N' | b'A' | b'S');
         if self.watched.is_none() && !asynchronous {
-            self.watched = Some(is_watched(&self.asked.first()));
+            let statement = self.asked.first();
+            self.watched = Some(is_watched(&statement));
+            self.tells_the_rest = statement.contains(TELLS_THE_REST);
         }
         let watched = self.watched == Some(true);
         let (ready, idle) = (frame[0] == b'Z', frame.get(5) == Some(&b'I'));
@@ -127,7 +134,8 @@ impl Heard {
         if watched && !ready {
             return None;
         }
-        let reply = Reply { bytes: std::mem::take(&mut self.held), did_something: watched && idle && self.rows > 0 };
+        let did_something = watched && idle && (self.rows > 0) != self.tells_the_rest;
+        let reply = Reply { bytes: std::mem::take(&mut self.held), did_something };
         if ready {
             self.asked.answered();
             (self.watched, self.rows) = (None, 0);

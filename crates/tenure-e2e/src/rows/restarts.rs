@@ -27,7 +27,7 @@ pub(super) const OUTAGE: Row = Row {
     id: "F18",
     fault: "Postgres is away for a minute",
     injected: "stop, wait, start, with every slot in the middle of something",
-    run: |size| Box::pin(outage(size)),
+    run: |_| Box::pin(outage()),
 };
 
 const PRODUCERS: usize = 2;
@@ -42,7 +42,7 @@ const LINES_PER_SECOND: f64 = 2.0;
 const GROWTH_MIB: u64 = 50;
 
 async fn restarts(size: Size) -> Report {
-    let rounds = size.pick(5, 20);
+    let rounds = size.pick(10, 20);
     let mut cluster = Postgres::start(&Options { fsync: true, ..Options::default() }).unwrap();
     let mut stage = Stage::at(cluster.url("postgres")).await;
     stage.set_lease("default", LEASE).await;
@@ -87,9 +87,9 @@ async fn restarts(size: Size) -> Report {
     report
 }
 
-async fn outage(size: Size) -> Report {
+async fn outage() -> Report {
     // Long enough that every lease ends and every part of a process has something to complain about.
-    let away = size.pick(Duration::from_secs(15), Duration::from_secs(60));
+    let away = Duration::from_secs(60);
     let mut cluster = Postgres::start(&Options { fsync: true, ..Options::default() }).unwrap();
     let mut stage = Stage::at(cluster.url("postgres")).await;
     stage.set_lease("default", LEASE).await;
