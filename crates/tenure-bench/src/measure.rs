@@ -113,7 +113,13 @@ impl Measure {
             let round = self.round(arena, size, number % 2 == 1).await;
             done.push(round.with_context(|| format!("{self}, round {number}"))?);
         }
-        Ok(Line::new(self.name(), arena.name(), done, self.made(size)))
+        let (jobs, settings, floor_is) = self.made(size);
+        // One file has one writer: its floor has one connection whatever the measure.
+        let floor_is = match (self, arena.name()) {
+            (Self::DrainMixed, _) | (_, "postgres") => floor_is,
+            _ => "raw SQL on one connection, as many jobs a transaction as on Postgres",
+        };
+        Ok(Line::new(self.name(), arena.name(), done, (jobs, settings, floor_is)))
     }
 
     async fn round(self, arena: &Arena, size: Size, floor_first: bool) -> Result<Round> {

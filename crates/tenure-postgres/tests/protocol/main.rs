@@ -9,7 +9,7 @@
 //! - [`endings`], [`keys`], [`leases`], [`floors`]: the flaws S1–S20 of the attack, by noun
 //! - [`transactions`], [`user_tx`]: users' transactions that complete a job and stay open, or are of another driver
 //! - [`sealing`], [`tampering`], [`home`]: the journal
-//! - [`connections`], [`keeper`], [`wakeups`], [`migrations`]: the server around it
+//! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`]: the server around it
 
 #[path = "../it/database.rs"]
 #[expect(dead_code, reason = "shared with the contract suite, which uses the rest")]
@@ -28,6 +28,7 @@ mod sealing;
 mod tampering;
 
 mod connections;
+mod gathering;
 mod keeper;
 mod migrations;
 mod wakeups;
