@@ -42,10 +42,12 @@ const actions = {
     await peer.bulk(url, { ...options, settings: { ...peer.settings("enqueue_bulk"), ...options.settings }, payload, inBatches });
   },
 
-  // Makes history of all that was filled in so far.
-  async finish() {
+  // Fills finished jobs in, where the peer keeps them; nothing else may be there yet.
+  async history() {
+    if (!peer.finish) return;
+    await actions.fill();
     const client = await connect();
-    if (peer.finish) await client.query(peer.finish);
+    await client.query(peer.finish);
     await client.end();
   },
 

@@ -42,7 +42,7 @@ def payload(n: int, backlog: bool = False) -> dict:
 class Driver:
     def __init__(self, action: str, url: str, options: dict):
         self.url, self.options = url, options
-        self.measure = "enqueue_bulk" if action == "fill" else options.get("measure", action)
+        self.measure = "enqueue_bulk" if action in ("fill", "history") else options.get("measure", action)
         self.settings = {**SETTINGS.get(self.measure, {}), **options.get("settings", {})}
         self.count = options.get("count", 0)
         self.handler = None
@@ -80,8 +80,9 @@ class Driver:
             await asyncio.gather(*(produce() for _ in range(producers)))
             return self.per_second(begin)
 
-    async def finish(self):
-        """Makes history of all that was filled in so far."""
+    async def history(self):
+        """Fills finished jobs in; nothing else may be there yet."""
+        await self.fill()
         async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
             await connection.execute("update procrastinate_jobs set status = 'succeeded', attempts = 1")
 

@@ -100,7 +100,7 @@ pub struct Options {
 
 pub async fn run<P: Peer>(action: &str, url: &str, options: Options) -> Result<()> {
     let measure = match action {
-        "fill" => "enqueue_bulk".to_owned(),
+        "fill" | "history" => "enqueue_bulk".to_owned(),
         _ => options.measure.clone().unwrap_or_else(|| action.to_owned()),
     };
     let Value::Object(mut settings) = P::settings(&measure) else {
@@ -119,8 +119,10 @@ pub async fn run<P: Peer>(action: &str, url: &str, options: Options) -> Result<(
     match action {
         "setup" => P::setup(url).await?,
         "fill" => drop(enqueue_bulk::<P>(url, &options, &settings, bulk).await?),
-        "finish" => {
+        // Finished jobs, where the peer keeps them; nothing else may be there yet.
+        "history" => {
             if let Some(sql) = P::FINISH {
+                enqueue_bulk::<P>(url, &options, &settings, bulk).await?;
                 sqlx::raw_sql(sql).execute(&mut PgConnection::connect(url).await?).await?;
             }
         }
