@@ -8,13 +8,15 @@ const silent = new Logger(() => () => {});
 // `localQueue`, `completeJobBatchDelay` and these very numbers for `drain` are the vendor's own for its published rates:
 // https://worker.graphile.org/docs/performance. The same page and dist/index.d.ts say what each costs.
 //
-// drain_10 has no local queue: it claims jobs ahead of the ten that run. Ending jobs in batches claims nothing ahead; it
-// won in 4 of 4 turns against ending them one by one (1,847 : 1,253, 1,199 : 821, 2,242 : 1,615, 529 : 320 jobs/s).
-// enqueue_bulk: two producers 10,764, one 4,800 jobs/s, one turn each.
+// Three turns at load 3 to 5 on two cores, 100,000 jobs in `drain`: these settings 37,350, 31,946, 26,662 jobs/s; a queue of
+// 1,000 38,231, 31,652, 31,358; of 5,000 37,230, 36,480, 14,007; of 1,000 with 100 jobs 31,283, 34,476, 35,150; of 1,000
+// with batches of 5 ms 34,473, 36,037, 36,832; 10 jobs 28,843, 28,260, 27,190. All but the last overlap: the vendor's stay.
+// With 20,000 jobs a queue of 5,000 seemed to win by far, because a quarter of them was claimed before the clock started.
 //
-// Not decided: candidates.json was run through once, one sample each, while the machine was busy (load 11 to 19 on two
-// cores, the same settings differing by a factor of three within the hour, and by a fifth from turn to turn). For `drain` that gave 8,638 to 10,594 jobs/s
-// for queues of 500 to 5,000 and 24 to 100 jobs, which says nothing. `./x peers --tune --rounds 5` on a quiet machine will.
+// drain_10 has no local queue: it claims jobs ahead of the ten that run. Ending jobs in batches claims nothing ahead, and
+// won 7 of 7 turns against ending them one by one (last 2,020 : 1,394, 1,887 : 1,237, 1,557 : 1,122); 0 or 1 ms overlap.
+//
+// enqueue_bulk: two producers 10,764, one 4,800 jobs/s, one turn each. drain_mixed: one turn each at load 17, not decided.
 export const settings = (measure) =>
   ({
     drain: { concurrentJobs: 24, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0, maxPoolSize: 25 },

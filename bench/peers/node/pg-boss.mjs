@@ -5,19 +5,20 @@ const QUEUE = "noop";
 
 // `batchSize`, `localConcurrency`, `burstWhenBatchFull`, `pollingIntervalSeconds` (0.5 is the least) and the queue's
 // `notify`: https://pgboss.io/api/workers and dist/types.d.ts. A batch larger than one needs a handler of arrays, and
-// without `burstWhenBatchFull` a worker rests for the polling interval after each batch. `notify` is on where it is
-// measured only, for it slows the enqueue.
+// without `burstWhenBatchFull` a worker rests for the polling interval after each batch. `notify` is on for
+// `latency` only, so that enqueues do not pay for it.
 //
-// drain_mixed: batches of 10 and 20 did 1,402 and 1,944 jobs/s, batches of 2 and 4 with 100 and 50 workers 477 and 465.
-// A batch ends with its slowest job, so fewer workers with larger batches lose as well in theory.
+// Three turns at load 3 to 5 on two cores, 100,000 jobs in `drain`: 4 workers 34,064, 23,315, 33,517 jobs/s, 2 workers
+// 26,806, 28,243, 25,164, 1 worker 20,150, 19,522, 18,996; with 20,000 jobs 4 workers won 3 of 3 turns as well. With 2
+// workers batches of 500 25,926, 26,485, 23,551, of 2,000 24,319, 24,321, 27,546; 1 worker with 5,000 22,471, 19,705, 19,713.
+// A table of the queue's own (`partition`) was behind in the one turn it had (8,855 : 12,615).
 //
-// Not decided: candidates.json was run through once, one sample each, on a busy machine. These settings for `drain` gave
-// 14,213, 12,615 and 3,314 jobs/s within two hours, so the 3,314 to 8,023 of that pass rank nothing, though every
-// candidate was above the default there. A table of the queue's own (`partition`) gave 8,855 against 12,615, once.
-// `./x peers --tune --rounds 5` on a quiet machine will decide.
+// drain_10: one batch of ten 1,295, 1,392, 1,142; two of five 942, 1,061, 1,201; five of two 916, 1,075, 1,059.
+// drain_mixed: batches of 10 and 20 did 1,402 and 1,944 jobs/s, of 2 and 4 477 and 465, one turn each at load 17: small
+// batches lose, the rest is not decided. A batch ends with its slowest job.
 export const settings = (measure) =>
   ({
-    drain: { batchSize: 1000, localConcurrency: 2, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5, max: 5 },
+    drain: { batchSize: 1000, localConcurrency: 4, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5, max: 5 },
     drain_10: { batchSize: 10, localConcurrency: 1, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5, max: 11 },
     drain_mixed: { batchSize: 10, localConcurrency: 20, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5, max: 20 },
     latency: { batchSize: 1, localConcurrency: 1, pollingIntervalSeconds: 0.5, notify: true, max: 10 },

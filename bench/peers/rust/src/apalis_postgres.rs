@@ -31,9 +31,9 @@ impl Peer for ApalisPostgres {
     // `lock_tasks(false)` and `parallelize(tokio::spawn)`. Without `lock_tasks` a task is not marked as running besides
     // being fetched by its worker. `persist_results` stays on: without it no completion is recorded.
     //
-    // Batches of 1,000 did 3,398 jobs/s, of 100 1,029, of 5,000 3,194; at ten at a time batches of 10 did 436 and of 5 151.
-    // One sample each on a busy machine: the factors of three are likely real, the rest is not decided.
-    // `./x peers --tune --rounds 5` on a quiet machine will.
+    // Three turns of 20,000 jobs at load 3 to 5: batches of 1,000 11,214, 11,607, 12,301 jobs/s, of 100 3,541, 3,321, 3,494,
+    // of 5,000 15,301, 11,391, 15,302, of which a quarter was claimed before the clock started; with `lock_tasks` 8,863, 9,983,
+    // 9,524. Ten at a time: batches of 10 936, 1,098, 1,042, of 5 100 and 789. drain_mixed: one turn each at load 17, not decided.
     fn settings(measure: &str) -> Value {
         match measure {
             "drain" => json!({ "batch_size": 1000, "concurrency": 1000, "connections": 10, "lock_tasks": false }),

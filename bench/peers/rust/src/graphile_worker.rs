@@ -38,18 +38,18 @@ impl Peer for GraphileWorker {
     // what they cost. `drain_10` has no local queue, for it claims ahead of the ten that run; then a worker runs
     // `concurrency` jobs at each poll, so the interval is the throttle: at one second it did not finish 3,000 jobs in 180 s.
     // Polling every 2 ms and ending in batches won 3 of 3 turns against every 5 ms without (1,486 : 1,042, 1,923 : 1,029,
-    // 1,563 : 1,069 jobs/s). enqueue_bulk: two producers 5,616, one 1,998 jobs/s, one turn each.
+    // 1,563 : 1,069 jobs/s); sqlx won 3 of 3 against tokio-postgres (3,266 : 2,008, 3,072 : 1,727, 3,075 : 2,139).
     //
-    // Not decided: candidates.json was run through once, one sample each, on a busy machine: `drain` 8,440 to 15,797 with
-    // these settings first, `drain_10` 538 with these settings and up to 1,042 with sqlx, `drain_mixed` 4,440 with these and
-    // up to 7,102 with a queue of 5,000. `./x peers --tune --rounds 5` on a quiet machine will decide.
+    // `drain`, three turns of 20,000 jobs at load 3 to 5: 40,875 to 47,744 with these settings, and 32,114 to 55,330 with
+    // sqlx, smaller queues, two or four of them, or 1 ms: they overlap, so the maintainers' stay. enqueue_bulk: two producers
+    // 5,616, one 1,998 jobs/s, one turn each. drain_mixed: one turn each at load 17 (4,297 to 7,102), not decided.
     fn settings(measure: &str) -> Value {
         match measure {
             "drain" => {
                 json!({ "concurrency": 500, "local_queue": 5000, "complete_ms": 5, "connections": 20, "driver": "tokio-postgres" })
             }
             "drain_10" => {
-                json!({ "concurrency": 10, "connections": 12, "poll_ms": 2, "complete_ms": 1, "driver": "tokio-postgres" })
+                json!({ "concurrency": 10, "connections": 12, "poll_ms": 2, "complete_ms": 1, "driver": "sqlx" })
             }
             "drain_mixed" => {
                 json!({ "concurrency": 200, "local_queue": 1000, "complete_ms": 5, "connections": 20, "driver": "tokio-postgres" })

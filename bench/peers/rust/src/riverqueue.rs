@@ -30,7 +30,9 @@ impl Peer for Riverqueue {
     type Producer = Client;
 
     // `fetch_cooldown` is the least time between two fetches and limits throughput, says src/client/builder.rs of the
-    // crate; 1 ms is the least, 100 ms the default. Completions are batched by the client itself. Nothing else was tried yet.
+    // crate; 1 ms is the least, 100 ms the default. Completions are batched by the client itself.
+    // Three turns of 20,000 jobs: 2,000 workers 12,837, 12,018, 14,028 jobs/s, 500 14,761, 12,747, 11,737, 10,000 16,085, 16,255,
+    // 17,090, of which half was claimed before the clock started. Bulk inserts were not tuned.
     fn settings(measure: &str) -> Value {
         match measure {
             "drain" => json!({ "max_workers": 2000, "fetch_cooldown_ms": 1, "connections": 10 }),
