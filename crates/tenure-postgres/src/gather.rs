@@ -10,6 +10,9 @@
 //!   three, four, five … wait ──► call 3, all of them ──► answered, each its own way
 //! ```
 //!
+//! Only jobs without keys travel so: whoever finds a key taken is answered with the job that has it, and two strangers who
+//! meet over two keys in one call would be answered by rules that were made for one caller's batch.
+//!
 //! Each enqueue stays all or none by itself. When a shared call is refused nothing of it was stored, and each is sent
 //! alone: whoever caused it hears why, the others do not. A call that nobody answered is unknown to all of them, and each
 //! may be sent again, as ever. Jobs of one enqueue stay in their order; between enqueues there never was one.
@@ -26,7 +29,12 @@ use crate::store::PgStore;
 /// Calls on their way at once.
 const FLIGHTS: u32 = 2;
 /// Jobs that travel together, and from which on an enqueue travels alone.
-pub(crate) const TOGETHER_MAX: usize = 100;
+const TOGETHER_MAX: usize = 100;
+
+/// Whether these may share a call with others.
+pub(crate) fn fits(jobs: &[NewJob]) -> bool {
+    jobs.len() < TOGETHER_MAX && jobs.iter().all(|job| job.unique.is_none() && job.idempotency_key.is_none())
+}
 
 type Answer = Result<Vec<Enqueued>, StoreError>;
 

@@ -44,9 +44,9 @@ impl JobStore for PgStore {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
-        match jobs.len() {
-            ..gather::TOGETHER_MAX => self.enqueue_gathered(jobs).await,
-            _ => self.enqueue_now(&jobs).await,
+        match gather::fits(&jobs) {
+            true => self.enqueue_gathered(jobs).await,
+            false => self.enqueue_now(&jobs).await,
         }
     }
 

@@ -48,7 +48,7 @@ async fn enqueues_that_meet_share_a_transaction() {
     assert!((2..=4).contains(&transactions), "30 enqueues and the first one in {transactions} transactions");
 }
 
-/// One of them is refused, one finds a key taken by another one of them: whoever caused it hears of it, nobody else does.
+/// One of them is refused, and two have one key, which travel alone: whoever caused it hears of it, nobody else does.
 #[tokio::test]
 async fn a_refusal_in_company_is_heard_by_nobody_else() {
     let scene = Scene::new().await;
