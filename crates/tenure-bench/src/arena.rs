@@ -92,12 +92,14 @@ impl Arena {
         }
     }
 
-    /// A fresh store. Earlier ones are still there, but nobody works in them any more.
+    /// A fresh store; the one before is gone.
     pub async fn field(&self) -> Result<Field> {
         let name = format!("tenure_bench_{}_{}", std::process::id(), self.next.fetch_add(1, Ordering::Relaxed));
         match &self.ground {
             Ground::Files(dir) => {
-                self.drop_made(None).await?;
+                for earlier in std::fs::read_dir(dir)? {
+                    std::fs::remove_file(earlier?.path())?;
+                }
                 let path = dir.join(&name).with_extension("db");
                 let store = SqliteStore::open(&path, SqliteOptions::default())?;
                 store.migrate().await?;
@@ -106,7 +108,7 @@ impl Arena {
             }
             Ground::Server(admin) => {
                 let server = connect(admin).await?;
-                self.drop_made(Some(&server)).await?;
+                self.drop_made(&server).await?;
                 server
                     .batch_execute(&format!("create database {name}"))
                     .await
@@ -125,16 +127,14 @@ impl Arena {
     pub async fn close(self) -> Result<()> {
         match &self.ground {
             Ground::Files(dir) => Ok(std::fs::remove_dir_all(dir)?),
-            Ground::Server(url) => self.drop_made(Some(&connect(url).await?)).await,
+            Ground::Server(url) => self.drop_made(&connect(url).await?).await,
         }
     }
 
-    async fn drop_made(&self, server: Option<&Client>) -> Result<()> {
+    async fn drop_made(&self, server: &Client) -> Result<()> {
         let made: Vec<String> = self.made().drain(..).collect();
         for name in made {
-            if let Some(server) = server {
-                server.batch_execute(&format!("drop database if exists {name} with (force)")).await?;
-            }
+            server.batch_execute(&format!("drop database if exists {name} with (force)")).await?;
         }
         Ok(())
     }

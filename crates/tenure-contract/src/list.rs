@@ -96,6 +96,7 @@ macro_rules! each_case {
             a_completion_and_a_reclaim_cannot_both_win,
             leases_reported_together_are_answered_each_by_itself,
             leases_reported_together_may_end_differently,
+            leases_of_two_workers_may_be_reported_together,
             // fail
             a_holder_fails_its_job,
             a_stale_worker_cannot_fail_while_its_successor_runs,

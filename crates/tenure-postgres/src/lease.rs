@@ -60,9 +60,11 @@ impl LeaseStore for PgStore {
 
     async fn end_leases(&self, requests: Vec<EndJobs>) -> Result<Vec<Vec<Ended>>, StoreError> {
         requests.iter().try_for_each(EndJobs::check)?;
-        let succeeded = |request: &EndJobs| request.jobs.iter().all(|end| end.ending.how() == How::Succeeded);
-        // Successes travel together; whatever else has happened is rare and goes lease by lease.
-        let together: Vec<&EndJobs> = requests.iter().filter(|request| succeeded(request)).collect();
+        let worker = requests.first().map(|request| request.worker);
+        let is_success = |end: &EndJob| end.ending.how() == How::Succeeded;
+        // Successes of one worker travel together; whatever else has happened is rare and goes lease by lease.
+        let goes_along = |request: &EndJobs| Some(request.worker) == worker && request.jobs.iter().all(is_success);
+        let together: Vec<&EndJobs> = requests.iter().filter(|request| goes_along(request)).collect();
         let mut completed = match self.complete(Desk::Short, &together).await {
             Err(Failed::Said(error)) if is_locked_out(&error) => Vec::new(),
             answer => answer?,
@@ -70,7 +72,7 @@ impl LeaseStore for PgStore {
         .into_iter();
         let mut answers = Vec::with_capacity(requests.len());
         for request in &requests {
-            let known = if succeeded(request) { completed.next() } else { None };
+            let known = if goes_along(request) { completed.next() } else { None };
             answers.push(match known {
                 Some(known) => known,
                 None => self.end_jobs_of(request).await?,

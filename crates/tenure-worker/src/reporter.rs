@@ -216,15 +216,9 @@ impl Sending<'_> {
     async fn send(&mut self) -> Sent {
         let Some(worker) = self.shared.worker.get().copied() else { return Sent::Unanswered };
         let leases = self.reports.chunk_by(|one, next| one.ctx.fence() == next.ctx.fence());
-        let requests = leases.flat_map(|of_lease| {
-            let end = |report: &Report| EndJob { job: report.ctx.job_id(), ending: report.ending.clone() };
-            // A lease has no more jobs than that, but who knows what a test does.
-            of_lease.chunks(LEASE_JOBS_MAX as usize).map(move |reports| EndJobs {
-                worker,
-                lease: reports[0].ctx.fence(),
-                jobs: reports.iter().map(end).collect(),
-            })
-        });
+        let end = |report: &Report| EndJob { job: report.ctx.job_id(), ending: report.ending.clone() };
+        let requests =
+            leases.map(|of| EndJobs { worker, lease: of[0].ctx.fence(), jobs: of.iter().map(end).collect() });
         match self.shared.store.end_leases(requests.collect()).await {
             Ok(answers) => {
                 self.shared.trouble.over();

@@ -63,6 +63,19 @@ pub async fn leases_reported_together_may_end_differently(t: Fixture) {
     assert!(t.store.end_leases(Vec::new()).await.expect("nothing to end").is_empty());
 }
 
+/// Each under the lease of its own worker.
+pub async fn leases_of_two_workers_may_be_reported_together(t: Fixture) {
+    let mut requests = Vec::new();
+    for name in ["one", "two"] {
+        t.enqueue().await;
+        let worker = t.worker(name).await;
+        let (lease, job) = t.claim_one(worker).await;
+        requests.push(end(worker, lease, &[job]));
+    }
+    let answers = t.store.end_leases(requests).await.expect("end leases").concat();
+    assert_eq!(answers, [Ended::Now(How::Succeeded); 2]);
+}
+
 fn end(worker: WorkerId, lease: LeaseNo, jobs: &[JobId]) -> EndJobs {
     EndJobs { worker, lease, jobs: jobs.iter().map(|job| EndJob { job: *job, ending: success() }).collect() }
 }
