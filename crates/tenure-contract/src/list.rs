@@ -54,6 +54,8 @@ macro_rules! each_case {
             an_id_that_another_tenant_uses_is_refused,
             of_two_enqueues_of_one_key_one_creates,
             an_enqueue_sent_twice_at_once_is_one_job,
+            a_job_named_twice_in_one_call_has_one_answer,
+            a_batch_with_a_new_name_in_it_is_stored_whole,
             bulk_enqueues_in_opposite_order_both_end,
             // claim
             a_claim_hands_out_a_due_job_with_all_it_needs,

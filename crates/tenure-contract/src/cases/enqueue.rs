@@ -148,6 +148,33 @@ pub async fn an_enqueue_sent_twice_at_once_is_one_job(t: Fixture) {
     }
 }
 
+/// A job that a batch names twice is stored once, and where its unique key is another's both are answered with that one.
+pub async fn a_job_named_twice_in_one_call_has_one_answer(t: Fixture) {
+    let unique = || Some(Unique::new("k", Policy::WhileActive));
+    let job = NewJob { unique: unique(), idempotency_key: Some("i1".to_owned()), ..t.new_job() };
+    let stored = t.store.enqueue_jobs(vec![job.clone(), job.clone()]).await.expect("stored once");
+    assert_one_created(stored[0], stored[1]);
+    let late = NewJob { unique: unique(), idempotency_key: Some("i2".to_owned()), ..t.new_job() };
+    let found = t.store.enqueue_jobs(vec![late.clone(), late]).await.expect("found");
+    assert_eq!(found, [Enqueued::Found { job: job.id, state: Some(State::Queued) }; 2]);
+}
+
+/// A batch to a queue and of a tenant that nobody has named before, beside known ones, is stored whole.
+pub async fn a_batch_with_a_new_name_in_it_is_stored_whole(t: Fixture) {
+    t.enqueue().await;
+    let queue = QueueName::new("never-seen").expect("a name");
+    let tenant = TenantName::new("never-seen").expect("a name");
+    let batch = vec![t.new_job(), NewJob { queue, ..t.new_job() }, NewJob { tenant, ..t.new_job() }, t.new_job()];
+    let ids: Vec<JobId> = batch.iter().map(|job| job.id).collect();
+    let stored = t.store.enqueue_jobs(batch.clone()).await.expect("stored");
+    assert_eq!(stored, ids.iter().map(|id| Enqueued::Created(*id)).collect::<Vec<_>>());
+    let again = t.store.enqueue_jobs(batch).await.expect("found");
+    assert_eq!(
+        again,
+        ids.iter().map(|id| Enqueued::Found { job: *id, state: Some(State::Queued) }).collect::<Vec<_>>()
+    );
+}
+
 async fn twin(t: &Fixture, one: NewJob, two: NewJob) -> (Enqueued, Enqueued) {
     let (first, second) = (t.store.clone(), t.store.clone());
     let answers =

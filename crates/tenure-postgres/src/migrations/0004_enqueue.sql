@@ -100,6 +100,7 @@ declare
   waits uuid[] := array(select w.id from unnest(_ids, _waiting) w (id, waiting) where w.waiting);
   stored uuid[];
   known uuid[];
+  taken uuid[] := '{}';
   off uuid;
   k record;
 begin
@@ -130,6 +131,9 @@ begin
     -- A job found by its idempotency key asks for no other; one found by its unique key is what the request is answered with.
     continue when holders[k.ord] is distinct from k.id;
     holders[k.ord] := tenure.take_key(k.tenant, k.scope, k.key, k.policy, k.id, k.expires_at, k.digest, _ids, moment);
+    -- A job that the call names twice has the key since its first mention: it was not stored before, and may yet not be.
+    if holders[k.ord] = k.id then taken := taken || k.id;
+    elsif holders[k.ord] is null and k.id = any (taken) then holders[k.ord] := k.id; end if;
     if holders[k.ord] <> k.id and k.idempotency_key is not null then
       update tenure.unique_key u set job = holders[k.ord]
         where u.tenant = k.tenant and u.scope = tenure.idempotency_scope() and u.key = k.idempotency_key;
