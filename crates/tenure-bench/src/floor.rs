@@ -55,11 +55,11 @@ impl Floor {
         }
     }
 
-    /// From the insert of a job to the reply of the claim that a notification caused, `times` times, in order.
-    pub async fn latency(&self, times: u32) -> Result<Vec<Duration>> {
+    /// From the insert of a job to the reply of the claim that follows at once, `times` times, in order, with `gap` between.
+    pub async fn latency(&self, times: u32, gap: Duration) -> Result<Vec<Duration>> {
         match self {
-            Self::Postgres(floor) => floor.latency(times).await,
-            Self::Sqlite(floor) => floor.latency(times),
+            Self::Postgres(floor) => floor.latency(times, gap).await,
+            Self::Sqlite(floor) => floor.latency(times, gap).await,
         }
     }
 }

@@ -75,7 +75,7 @@ impl PgFloor {
         Ok(began.elapsed())
     }
 
-    pub(super) async fn latency(&self, times: u32) -> Result<Vec<Duration>> {
+    pub(super) async fn latency(&self, times: u32, gap: Duration) -> Result<Vec<Duration>> {
         let [producer, worker]: [Client; 2] = self.connect(2).await?.try_into().map_err(|_| anyhow::anyhow!("two"))?;
         let insert = producer.prepare("select floor.enqueue(1, $1)").await?;
         let turn = worker.prepare("select floor.turn(1, $1, 1)").await?;
@@ -87,6 +87,7 @@ impl PgFloor {
             lease = worker.query_one(&turn, &[&lease]).await?.get(0);
             took.push(began.elapsed());
             ensure!(lease != 0, "the floor's job was not there");
+            tokio::time::sleep(gap).await;
         }
         Ok(took)
     }

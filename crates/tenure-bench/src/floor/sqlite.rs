@@ -66,13 +66,14 @@ impl SqliteFloor {
         Ok(began.elapsed())
     }
 
-    pub(super) fn latency(&self, times: u32) -> Result<Vec<Duration>> {
+    pub(super) async fn latency(&self, times: u32, gap: Duration) -> Result<Vec<Duration>> {
         let (mut took, mut lease) = (Vec::new(), Lease::default());
         for _ in 0..times {
             let began = Instant::now();
             self.enqueue(1, 1)?;
             lease = turn(&mut self.lock(), &lease, 1)?;
             took.push(began.elapsed());
+            tokio::time::sleep(gap).await;
         }
         Ok(took)
     }

@@ -39,21 +39,28 @@ pub(super) async fn drained(
     (batch, clients): (u32, u32),
 ) -> Result<Round> {
     field.floor.fill(jobs).await?;
+    let ours = with_wal(field, jobs, crew.run(&field.store, jobs));
+    let floor = field.floor.drain(jobs, batch, clients);
+    let ((ours, wal_per_job), floor) = beside(field, floor_first, ours, floor).await?;
+    Ok(Round { wal_per_job, ..Round::rates(jobs, ours, floor) })
+}
+
+/// Runs both, one after the other, in the order that this round has: each begins with everything written out.
+pub(super) async fn beside<T>(
+    field: &Field,
+    floor_first: bool,
+    ours: impl Future<Output = Result<T>>,
+    floor: impl Future<Output = Result<Duration>>,
+) -> Result<(T, Duration)> {
     field.settle().await?;
-    let mut floor = None;
     if floor_first {
-        floor = Some(field.floor.drain(jobs, batch, clients).await?);
+        let floor = floor.await?;
         field.settle().await?;
+        return Ok((ours.await?, floor));
     }
-    let (ours, wal) = with_wal(field, jobs, crew.run(&field.store, jobs)).await?;
-    let floor = match floor {
-        Some(floor) => floor,
-        None => {
-            field.settle().await?;
-            field.floor.drain(jobs, batch, clients).await?
-        }
-    };
-    Ok(Round { wal_per_job: wal, ..Round::rates(jobs, ours, floor) })
+    let ours = ours.await?;
+    field.settle().await?;
+    Ok((ours, floor.await?))
 }
 
 /// Does the work and tells how long it took and what it wrote.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use tenure_core::State;
 use tenure_store::Store;
+use tenure_store::record::JobFilter;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::Size;
-use super::drain::{self, FLOOR_BATCH, FLOOR_CLIENTS, FLOOR_IS, with_wal};
+use super::drain::{self, FLOOR_BATCH, FLOOR_CLIENTS, FLOOR_IS, beside, with_wal};
 use crate::arena::{Arena, Field};
 use crate::crew::Crew;
 use crate::line::Round;
@@ -31,17 +33,9 @@ pub(super) async fn round(arena: &Arena, size: Size, floor_first: bool) -> Resul
     let (jobs, field) = (drain::jobs(size), arena.field().await?);
     fill(&field.store, jobs, Due::Now).await?;
     field.floor.fill(jobs).await?;
-    field.settle().await?;
-    let mut floor = None;
-    if floor_first {
-        floor = Some(field.floor.drain(jobs, FLOOR_BATCH, FLOOR_CLIENTS).await?);
-        field.settle().await?;
-    }
-    let (ours, wal_per_job) = with_wal(&field, jobs, by_two(&field, jobs)).await?;
-    let floor = match floor {
-        Some(floor) => floor,
-        None => field.floor.drain(jobs, FLOOR_BATCH, FLOOR_CLIENTS).await?,
-    };
+    let ours = with_wal(&field, jobs, by_two(&field, jobs));
+    let floor = field.floor.drain(jobs, FLOOR_BATCH, FLOOR_CLIENTS);
+    let ((ours, wal_per_job), floor) = beside(&field, floor_first, ours, floor).await?;
     Ok(Round { wal_per_job, ..Round::rates(jobs, ours, floor) })
 }
 
@@ -65,9 +59,15 @@ async fn by_two(field: &Field, jobs: u32) -> Result<Duration> {
     Ok(took)
 }
 
+/// One job is looked for, not counted: counting would be measured as well.
 async fn is_empty(field: &Field) -> Result<bool> {
-    let queues = field.store.list_queues().await?;
-    Ok(queues.iter().all(|queue| queue.due + queue.running == 0))
+    for state in [State::Queued, State::Running] {
+        let filter = JobFilter { state: Some(state), limit: 1, ..JobFilter::default() };
+        if !field.store.list_jobs(&filter).await?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 struct Part {

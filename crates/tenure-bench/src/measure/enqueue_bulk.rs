@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::Size;
-use super::drain::with_wal;
+use super::drain::{beside, with_wal};
 use crate::arena::Arena;
 use crate::line::Round;
 use crate::load::{BULK, Due, fill};
@@ -23,20 +23,12 @@ fn jobs(size: Size) -> u32 {
 
 pub(super) async fn round(arena: &Arena, size: Size, floor_first: bool) -> Result<Round> {
     let (jobs, field) = (jobs(size), arena.field().await?);
-    field.settle().await?;
-    let mut floor = None;
-    if floor_first {
-        floor = Some(field.floor.enqueue_bulk(jobs, BULK, PRODUCERS).await?);
-    }
     let produce = async {
         let began = Instant::now();
         fill(&field.store, jobs, Due::Now).await?;
         Ok(began.elapsed())
     };
-    let (ours, wal_per_job) = with_wal(&field, jobs, produce).await?;
-    let floor = match floor {
-        Some(floor) => floor,
-        None => field.floor.enqueue_bulk(jobs, BULK, PRODUCERS).await?,
-    };
+    let floor = field.floor.enqueue_bulk(jobs, BULK, PRODUCERS);
+    let ((ours, wal_per_job), floor) = beside(&field, floor_first, with_wal(&field, jobs, produce), floor).await?;
     Ok(Round { wal_per_job, ..Round::rates(jobs, ours, floor) })
 }

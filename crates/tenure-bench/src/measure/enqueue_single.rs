@@ -9,6 +9,7 @@ use tenure_worker::Client;
 use tokio::task::JoinSet;
 
 use super::Size;
+use super::drain::{beside, with_wal};
 use crate::arena::Arena;
 use crate::line::Round;
 use crate::load::Noop;
@@ -26,16 +27,9 @@ fn jobs(size: Size) -> u32 {
 
 pub(super) async fn round(arena: &Arena, size: Size, floor_first: bool) -> Result<Round> {
     let (jobs, field) = (jobs(size), arena.field().await?);
-    field.settle().await?;
-    let mut floor = None;
-    if floor_first {
-        floor = Some(field.floor.enqueue_single(jobs, PRODUCERS).await?);
-    }
-    let (ours, wal_per_job) = super::drain::with_wal(&field, jobs, produce(&field.store, jobs)).await?;
-    let floor = match floor {
-        Some(floor) => floor,
-        None => field.floor.enqueue_single(jobs, PRODUCERS).await?,
-    };
+    let ours = with_wal(&field, jobs, produce(&field.store, jobs));
+    let floor = field.floor.enqueue_single(jobs, PRODUCERS);
+    let ((ours, wal_per_job), floor) = beside(&field, floor_first, ours, floor).await?;
     Ok(Round { wal_per_job, ..Round::rates(jobs, ours, floor) })
 }
 

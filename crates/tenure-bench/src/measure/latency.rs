@@ -12,13 +12,13 @@ use crate::arena::Arena;
 use crate::line::{Round, percentile};
 use crate::load::Noop;
 
-/// Between two jobs: long enough for the worker to be idle again.
+/// Between two jobs: long enough for the worker to be idle again, and for the processors to sleep.
 const GAP: Duration = Duration::from_millis(20);
 /// The first ones open connections and prepare statements.
 const WARM_UP: usize = 20;
 
 pub(super) fn made(size: Size) -> (u32, String, &'static str) {
-    let floor_is = "raw SQL: insert, then claim, on two connections that both wait already; ms";
+    let floor_is = "raw SQL: insert, then claim, on two connections, nobody notified; the same pauses; ms";
     (jobs(size), "10 slots, one job every 20 ms, from before the enqueue to the handler".to_owned(), floor_is)
 }
 
@@ -28,7 +28,7 @@ fn jobs(size: Size) -> u32 {
 
 pub(super) async fn round(arena: &Arena, size: Size) -> Result<Round> {
     let (jobs, field) = (jobs(size), arena.field().await?);
-    let floor = field.floor.latency(jobs).await?;
+    let floor = field.floor.latency(jobs, GAP).await?;
     let heard: Arc<Mutex<Option<oneshot::Sender<Instant>>>> = Arc::default();
     let hears = Arc::clone(&heard);
     let handler = move |_: Noop| {
