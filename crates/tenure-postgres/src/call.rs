@@ -14,7 +14,7 @@ use tokio_postgres::types::{ToSql, Type};
 use crate::error::{is_disconnect, is_retryable, translate};
 use crate::options::Mode;
 use crate::pool::Desk;
-use crate::statement::Statement;
+use crate::statement::{self, Statement};
 use crate::store::PgStore;
 
 /// A parameter and its type.
@@ -56,9 +56,21 @@ impl PgStore {
         statement: Statement,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failed> {
+        self.call_waking(desk, statement, params, &[]).await
+    }
+
+    /// The same for a statement that brings work to these queues: their idle workers are notified right behind it. Not by
+    /// it: whoever has gone idle since it began is seen only after its commit.
+    pub(crate) async fn call_waking(
+        &self,
+        desk: Desk,
+        statement: Statement,
+        params: &[Param<'_>],
+        wakes: &[&str],
+    ) -> Result<Vec<Row>, Failed> {
         let sql = self.text(statement);
         for attempt in 1.. {
-            match self.once(desk, &sql, params).await {
+            match self.once(desk, &sql, params, wakes).await {
                 Err(Failed::Said(error)) if is_retryable(&error) && attempt < TRIES => pause(attempt).await,
                 answer => return answer,
             }
@@ -66,10 +78,10 @@ impl PgStore {
         unreachable!("the loop above ends by returning")
     }
 
-    async fn once(&self, desk: Desk, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Failed> {
+    async fn once(&self, desk: Desk, sql: &str, params: &[Param<'_>], wakes: &[&str]) -> Result<Vec<Row>, Failed> {
         let connection = self.pools().get(desk).await.map_err(Failed::Other)?;
         let deadline = desk.deadline(self.options());
-        let answer = tokio::time::timeout(deadline, self.send(&connection, desk, sql, params)).await;
+        let answer = tokio::time::timeout(deadline, self.send(&connection, desk, sql, params, wakes)).await;
         match answer {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(error)) => {
@@ -92,12 +104,28 @@ impl PgStore {
         desk: Desk,
         sql: &str,
         params: &[Param<'_>],
+        wakes: &[&str],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
         if self.options().mode != Mode::Pooled && desk != Desk::Hasty {
             let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
             let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
             let prepared = connection.prepare_typed_cached(sql, &types).await?;
-            return connection.query(&prepared, &values).await;
+            let query = connection.query(&prepared, &values);
+            if wakes.is_empty() || self.options().mode != Mode::Direct {
+                return query.await;
+            }
+            let wake = connection.prepare_typed_cached(statement::WAKE_IDLE.sql, &[Type::TEXT_ARRAY]).await?;
+            let wake = async {
+                let _late_not_lost = connection.query(&wake, &[&wakes]).await;
+                std::future::pending().await
+            };
+            // Biased: sent in this order, one right behind the other. Nobody waits for what the second answers, since a
+            // wake-up that fails costs a poll and nothing more.
+            return tokio::select! {
+                biased;
+                rows = query => rows,
+                never = wake => never,
+            };
         }
         let begin = format!("begin isolation level read committed; {}", desk.settings(self.options(), "set local"));
         // Biased: the three are sent in this order. Joined, not tried: `commit` must be sent even when `begin` fails.

@@ -11,14 +11,19 @@ use uuid::Uuid;
 use crate::call::Param;
 use crate::value::{Moment, get, millis, state};
 
+/// Whether none of them has a key: such jobs meet nobody.
+pub(crate) fn is_plain(jobs: &[NewJob]) -> bool {
+    jobs.iter().all(|job| job.unique.is_none() && job.idempotency_key.is_none())
+}
+
 /// The columns of `tenure.enqueue_rows`.
 #[derive(Default)]
-pub(crate) struct Columns {
+pub(crate) struct Columns<'a> {
     ids: Vec<Uuid>,
-    tenants: Vec<String>,
-    queues: Vec<String>,
-    kinds: Vec<String>,
-    payloads: Vec<String>,
+    tenants: Vec<&'a str>,
+    queues: Vec<&'a str>,
+    kinds: Vec<&'a str>,
+    payloads: Vec<&'a str>,
     priorities: Vec<i16>,
     run_ats: Vec<Option<Moment>>,
     delays: Vec<Option<i64>>,
@@ -26,18 +31,18 @@ pub(crate) struct Columns {
     max_attempts: Vec<i16>,
     max_losses: Vec<i16>,
     backoffs: Vec<Option<String>>,
-    traces: Vec<Option<String>>,
+    traces: Vec<Option<&'a str>>,
     policies: Vec<Option<i16>>,
     windows: Vec<Option<i64>>,
-    scopes: Vec<Option<String>>,
-    keys: Vec<Option<String>>,
-    idempotency_keys: Vec<Option<String>>,
+    scopes: Vec<Option<&'a str>>,
+    keys: Vec<Option<&'a str>>,
+    idempotency_keys: Vec<Option<&'a str>>,
     now: Option<Moment>,
 }
 
-impl Columns {
+impl<'a> Columns<'a> {
     /// Checks each job and lays them out. Ids are held against the clock given, or later against the server's.
-    pub(crate) fn new(jobs: &[NewJob], now: Option<Moment>) -> Result<Self, StoreError> {
+    pub(crate) fn new(jobs: &'a [NewJob], now: Option<Moment>) -> Result<Self, StoreError> {
         let mut columns = Self { now, ..Self::default() };
         for job in jobs {
             job.check(now.map_or_else(|| job.id.made_at(), |moment| moment.0))?;
@@ -46,7 +51,7 @@ impl Columns {
         Ok(columns)
     }
 
-    fn push(&mut self, job: &NewJob) {
+    fn push(&mut self, job: &'a NewJob) {
         let count = |value: u16| i16::try_from(value).unwrap_or(i16::MAX);
         let (run_at, delay) = match job.due {
             Due::Now | Due::WhenOpened => (None, None),
@@ -54,10 +59,10 @@ impl Columns {
             Due::At(at) => (Some(Moment(at)), None),
         };
         self.ids.push(*job.id.as_uuid());
-        self.tenants.push(job.tenant.to_string());
-        self.queues.push(job.queue.to_string());
-        self.kinds.push(job.kind.to_string());
-        self.payloads.push(job.payload.to_string());
+        self.tenants.push(job.tenant.as_str());
+        self.queues.push(job.queue.as_str());
+        self.kinds.push(job.kind.as_str());
+        self.payloads.push(job.payload.as_str());
         self.priorities.push(job.priority.get().into());
         self.run_ats.push(run_at);
         self.delays.push(delay);
@@ -65,17 +70,33 @@ impl Columns {
         self.max_attempts.push(count(job.rules.max_attempts));
         self.max_losses.push(count(job.rules.max_losses));
         self.backoffs.push((job.rules.backoff != Backoff::default()).then(|| job.rules.backoff.to_string()));
-        self.traces.push(job.trace.clone());
+        self.traces.push(job.trace.as_deref());
         let unique = job.unique.as_ref();
         self.policies.push(unique.map(|u| u.policy.code()));
         self.windows.push(unique.and_then(|u| u.policy.window()).map(millis));
-        self.scopes.push(unique.map(|u| u.scope.clone().unwrap_or_else(|| job.kind.to_string())));
-        self.keys.push(unique.map(|u| u.key.clone()));
-        self.idempotency_keys.push(job.idempotency_key.clone());
+        self.scopes.push(unique.map(|u| u.scope.as_deref().unwrap_or(job.kind.as_str())));
+        self.keys.push(unique.map(|u| u.key.as_str()));
+        self.idempotency_keys.push(job.idempotency_key.as_deref());
     }
 
     /// The parameters of `enqueue_jobs.sql`.
-    pub(crate) fn params(&self) -> [Param<'_>; 19] {
+    pub(crate) fn params(&self) -> Vec<Param<'_>> {
+        let keys: [Param<'_>; 5] = [
+            (&self.policies, Type::INT2_ARRAY),
+            (&self.windows, Type::INT8_ARRAY),
+            (&self.scopes, Type::TEXT_ARRAY),
+            (&self.keys, Type::TEXT_ARRAY),
+            (&self.idempotency_keys, Type::TEXT_ARRAY),
+        ];
+        [self.plain().as_slice(), &keys, &[self.now()]].concat()
+    }
+
+    /// The parameters of `enqueue_plain.sql`.
+    pub(crate) fn plain_params(&self) -> Vec<Param<'_>> {
+        [self.plain().as_slice(), &[self.now()]].concat()
+    }
+
+    fn plain(&self) -> [Param<'_>; 13] {
         [
             (&self.ids, Type::UUID_ARRAY),
             (&self.tenants, Type::TEXT_ARRAY),
@@ -90,17 +111,15 @@ impl Columns {
             (&self.max_losses, Type::INT2_ARRAY),
             (&self.backoffs, Type::TEXT_ARRAY),
             (&self.traces, Type::TEXT_ARRAY),
-            (&self.policies, Type::INT2_ARRAY),
-            (&self.windows, Type::INT8_ARRAY),
-            (&self.scopes, Type::TEXT_ARRAY),
-            (&self.keys, Type::TEXT_ARRAY),
-            (&self.idempotency_keys, Type::TEXT_ARRAY),
-            (&self.now, Type::TIMESTAMPTZ),
         ]
     }
 
+    fn now(&self) -> Param<'_> {
+        (&self.now, Type::TIMESTAMPTZ)
+    }
+
     /// The queues that got something, each once.
-    pub(crate) fn queue_names(&self) -> Vec<String> {
+    pub(crate) fn queue_names(&self) -> Vec<&'a str> {
         let mut names = self.queues.clone();
         names.sort_unstable();
         names.dedup();

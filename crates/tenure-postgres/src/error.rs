@@ -41,6 +41,11 @@ pub(crate) fn is_locked_out(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
+/// Whether a row with this key is there already.
+pub(crate) fn is_taken(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::UNIQUE_VIOLATION)
+}
+
 /// Whether this connection is of no more use: closed, shut down, or led to a server that no longer takes writes.
 pub(crate) fn is_disconnect(error: &tokio_postgres::Error) -> bool {
     error.is_closed()

@@ -24,6 +24,7 @@ use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 use tokio::sync::oneshot;
 
+use crate::enqueue::is_plain;
 use crate::store::PgStore;
 
 /// Calls on their way at once.
@@ -33,7 +34,7 @@ const TOGETHER_MAX: usize = 100;
 
 /// Whether these may share a call with others.
 pub(crate) fn fits(jobs: &[NewJob]) -> bool {
-    jobs.len() < TOGETHER_MAX && jobs.iter().all(|job| job.unique.is_none() && job.idempotency_key.is_none())
+    jobs.len() < TOGETHER_MAX && is_plain(jobs)
 }
 
 type Answer = Result<Vec<Enqueued>, StoreError>;

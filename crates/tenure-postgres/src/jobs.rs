@@ -11,8 +11,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::call::Param;
-use crate::enqueue::{Columns, answers};
+use crate::call::{Failed, Param};
+use crate::enqueue::{Columns, answers, is_plain};
+use crate::error::is_taken;
 use crate::gather;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
@@ -31,10 +32,22 @@ impl PgStore {
     pub(crate) async fn enqueue_now(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
         let desk = if jobs.len() < BULK { Desk::Short } else { Desk::Long };
         let columns = Columns::new(jobs, self.moment())?;
-        let rows = self.call(desk, statement::ENQUEUE_JOBS, &columns.params()).await?;
-        // Looked up after the commit: inside it, a worker that has just gone idle would be missed.
-        self.wake_idle(&columns.queue_names()).await;
+        if is_plain(jobs) && self.enqueue_plain(desk, &columns).await? {
+            return Ok(jobs.iter().map(|job| Enqueued::Created(job.id)).collect());
+        }
+        let wakes = columns.queue_names();
+        let rows = self.call_waking(desk, statement::ENQUEUE_JOBS, &columns.params(), &wakes).await?;
         answers(&rows)
+    }
+
+    /// Stores jobs in the usual way; `false`: nothing is stored, and the unusual way tells why.
+    async fn enqueue_plain(&self, desk: Desk, columns: &Columns<'_>) -> Result<bool, StoreError> {
+        let wakes = columns.queue_names();
+        match self.call_waking(desk, statement::ENQUEUE_PLAIN, &columns.plain_params(), &wakes).await {
+            Ok(rows) => Ok(!rows.is_empty()),
+            Err(Failed::Said(error)) if is_taken(&error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

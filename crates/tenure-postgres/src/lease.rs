@@ -14,7 +14,7 @@ use tokio_postgres::types::Type;
 
 use crate::call::{Failed, Param};
 use crate::claimed::{self, Answer};
-use crate::error::is_locked_out;
+use crate::error::{is_locked_out, is_taken};
 use crate::floor::Seen;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
@@ -66,7 +66,7 @@ impl LeaseStore for PgStore {
         let goes_along = |request: &EndJobs| Some(request.worker) == worker && request.jobs.iter().all(is_success);
         let together: Vec<&EndJobs> = requests.iter().filter(|request| goes_along(request)).collect();
         let mut completed = match self.complete(Desk::Short, &together).await {
-            Err(Failed::Said(error)) if is_locked_out(&error) => Vec::new(),
+            Err(Failed::Said(error)) if is_locked_out(&error) || is_taken(&error) => Vec::new(),
             answer => answer?,
         }
         .into_iter();
@@ -187,7 +187,11 @@ impl PgStore {
 
     async fn end(&self, desk: Desk, request: &EndJobs) -> Result<Vec<Ended>, Failed> {
         if request.jobs.iter().all(|end| end.ending.how() == How::Succeeded) {
-            return Ok(self.complete(desk, &[request]).await?.pop().unwrap_or_default());
+            match self.complete(desk, &[request]).await {
+                // One of them has ended before.
+                Err(Failed::Said(error)) if is_taken(&error) => {}
+                answer => return Ok(answer?.pop().unwrap_or_default()),
+            }
         }
         let ended = self.write_endings(desk, request).await?;
         self.answer(request, |end| ended.get(&end.job).copied()).await

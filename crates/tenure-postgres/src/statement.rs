@@ -20,6 +20,8 @@ macro_rules! statements {
 statements! {
     /// Stores jobs.
     ENQUEUE_JOBS = "enqueue_jobs";
+    /// Stores jobs that have no keys.
+    ENQUEUE_PLAIN = "enqueue_plain";
     /// Takes due jobs.
     CLAIM_JOBS = "claim_jobs";
     /// Ends attempts as succeeded.

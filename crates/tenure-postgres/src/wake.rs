@@ -135,12 +135,3 @@ impl WakeStore for PgStore {
         }
     }
 }
-
-impl PgStore {
-    /// Notifies queues that have an idle worker. A failure costs a poll, nothing more, so it is not reported.
-    pub(crate) async fn wake_idle(&self, queues: &[String]) {
-        if self.options().mode == Mode::Direct {
-            let _late_not_lost = self.call(Desk::Short, statement::WAKE_IDLE, &[(&queues, Type::TEXT_ARRAY)]).await;
-        }
-    }
-}

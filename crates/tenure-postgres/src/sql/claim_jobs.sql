@@ -27,12 +27,16 @@ with q as materialized (
 ), taken as (
   delete from tenure.ready r where r.ctid = any (array(select place from due)) returning r.job, r.attempt, r.losses, r.run_at
 ), doomed as materialized (
-  -- A cancel request and a retry may pass each other; here they meet again.
+  -- A cancel request and a retry may pass each other; here they meet again. Usually there is none at all.
   select c.job from tenure.cancel_request c where c.job = any (array(select job from taken))
+    and exists (select from tenure.cancel_request)
 ), kept as materialized (
   select t.job, (t.attempt + 1)::smallint as attempt, t.losses, t.run_at from taken t
   where t.job <> all (array(select job from doomed))
   order by t.job
+), usual as materialized (
+  -- Most claims are of one tenant: its name is looked up once.
+  select t.id, t.name from tenure.tenant t where t.id = (select j.tenant from tenure.job j where j.id = (select job from kept limit 1))
 ), granted as (
   -- The number is drawn here, after the ready rows are deleted: a fence only ever grows.
   insert into tenure.lease (queue, worker, claimed_at, renewed_at, expires_at, jobs, attempts, losses)
@@ -56,12 +60,13 @@ with q as materialized (
   select coalesce($6::timestamptz, clock_timestamp()), $1::int, 15, min(e.lease), array_agg(e.job) from ended e having count(*) > 0
 )
 select false as canceled, g.no, q.lease_ttl_ms, q.due, k.job, k.attempt, k.losses, k.run_at, j.created_at, j.kind, j.payload::text as payload,
-  j.priority, j.max_attempts, j.max_losses, j.backoff, j.trace, t.name as tenant
+  j.priority, j.max_attempts, j.max_losses, j.backoff, j.trace,
+  case when j.tenant = u.id then u.name else (select t.name from tenure.tenant t where t.id = j.tenant) end as tenant
 from kept k
 cross join granted g
 cross join q
 join tenure.job j on j.id = k.job
-join tenure.tenant t on t.id = j.tenant
+left join usual u on true
 union all
 select true, e.lease, q.lease_ttl_ms, q.due, e.job, 0::smallint, 0::smallint, null, null, null, null, null, null, null, null, null, null
 from ended e cross join q

@@ -1,5 +1,7 @@
 -- complete_jobs.sql: end attempts of any leases of one worker as succeeded, and drop each lease that this empties.
--- Rows are the attempts that were not ended now: they ended before, or their lease moved on; refuse_endings.sql tells.
+-- Rows are the attempts that were not ended now: their lease moved on; refuse_endings.sql tells. When one has ended
+-- before, this raises 23505 and writes nothing; end_jobs.sql then writes the rest. That is rare, and `on conflict`, which
+-- looks first, would cost every job.
 --   $1 worker, $2 the leases, then for each attempt: $3 lease, $4 job, $5 result, $6 usage (null: nobody has one);
 --   $7 now or null for the clock
 --
@@ -23,7 +25,6 @@ with moment as materialized (
   from unnest($3::bigint[], $4::uuid[], $5::text[], $6::text[]) i (lease, job, result, usage)
   join held h on h.job = i.job and h.no = i.lease
   order by h.job
-  on conflict do nothing
   returning job, lease
 ), emptied as materialized (
   select lease, array_agg(job) as jobs from ended group by lease

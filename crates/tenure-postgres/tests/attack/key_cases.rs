@@ -69,6 +69,15 @@ pub(crate) async fn ids_in_opposite_order_do_not_deadlock(mut s: Stage) -> Verdi
     opposite_enqueues(s, middle, one, two).await
 }
 
+/// The same when one of the batch was stored long ago: then it is no plain enqueue any more.
+pub(crate) async fn repeated_ids_in_opposite_order_do_not_deadlock(mut s: Stage) -> Verdict {
+    let jobs = s.new_jobs(4);
+    s.store.enqueue_jobs(vec![jobs[0].clone()]).await?;
+    let pick = |order: &[usize]| order.iter().map(|n| jobs[*n].clone()).collect::<Vec<_>>();
+    let (middle, one, two) = (pick(&[3]), pick(&[0, 1, 3, 2]), pick(&[0, 2, 1]));
+    opposite_enqueues(s, middle, one, two).await
+}
+
 async fn opposite_enqueues(s: Stage, middle: Vec<NewJob>, one: Vec<NewJob>, two: Vec<NewJob>) -> Verdict {
     s.user.batch_execute("begin").await?;
     enqueue_within(&s.user, &middle).await?;

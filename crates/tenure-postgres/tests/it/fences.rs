@@ -28,9 +28,11 @@ use Place::{Function, Statement};
 
 #[rustfmt::skip] // one fence a block
 const FENCES: &[Fence] = &[
+    Fence { place: Statement("enqueue_plain"), find: "having count(*) = cardinality($1)", replace: "having count(*) > 0",
+        missed_by: &["a_batch_with_a_new_name_in_it_is_stored_whole"] },
     Fence { place: Statement("complete_jobs"), find: "and l.worker = $1::int", replace: "and $1::int is not null",
         missed_by: &["a_worker_cannot_complete_under_the_lease_of_another", "every_start_of_a_worker_gets_its_own_number"] },
-    Fence { place: Statement("complete_jobs"), find: "on conflict do nothing", replace: "on conflict (job, lease) do update set how = excluded.how",
+    Fence { place: Statement("complete_jobs"), find: "order by h.job", replace: "order by h.job on conflict (job, lease) do update set how = excluded.how",
         missed_by: &["a_completion_sent_twice_is_answered_as_done_before", "a_completion_after_a_forced_cancel_is_lost"] },
     Fence { place: Statement("complete_jobs"), find: "and h.no = i.lease", replace: "",
         missed_by: &["leases_reported_together_are_answered_each_by_itself"] },

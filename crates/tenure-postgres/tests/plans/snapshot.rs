@@ -14,7 +14,8 @@ use crate::explain::GROWING;
 use crate::session::{SHORT, Session};
 
 /// Statements that every job passes through, or that every worker sends all the time.
-const HOT: [Statement; 9] = [
+const HOT: [Statement; 10] = [
+    statement::ENQUEUE_PLAIN,
     statement::CLAIM_JOBS,
     statement::COMPLETE_JOBS,
     statement::END_JOBS,

@@ -200,11 +200,9 @@ async fn report(client: &Client, sql: &str, worker: WorkerId, lease: LeaseNo, jo
 #[tokio::test]
 async fn two_reports_in_opposite_order_do_not_deadlock() {
     let answers = two_reports_in_opposite_order(statement::COMPLETE_JOBS.sql).await;
-    assert_eq!(
-        answers,
-        [Ok(0), Ok(2)],
-        "the first one left nothing unwritten, the second waited for it and wrote none"
-    );
+    // The first one left nothing unwritten; the second waited for it and was told that both have ended.
+    let [Ok(0), Err(told)] = answers.as_slice() else { panic!("{answers:?}") };
+    assert!(told.starts_with("23505"), "{told}");
 }
 
 /// S8, the mutant: attempts inserted in the order of the report.

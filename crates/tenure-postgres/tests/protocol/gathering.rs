@@ -2,6 +2,8 @@
 
 use tenure_core::unique::Policy;
 use tenure_core::{JobId, NewJob, Unique};
+use tenure_postgres::PgOptions;
+use tenure_postgres::mutant::Mutant;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::{JobStore, StoreError};
 use tokio::task::JoinHandle;
@@ -84,4 +86,26 @@ async fn a_caller_that_stops_waiting_stops_nobody() {
     first.abort();
     run(&gate, "commit").await;
     until(&scene.client().await, "it is stored", "select count(*) = 2 from tenure.job").await;
+}
+
+/// Ids are held against the server's clock where nobody gives another: a row of another century would stay for ever.
+async fn enqueue_off_the_clock(scene: &Scene) -> Result<Vec<Enqueued>, StoreError> {
+    scene.enqueue().await;
+    let id = JobId::from_parts(tenure_core::Timestamp::from_micros(0), [7; 10]);
+    scene.store.enqueue_jobs(vec![scene.new_job(), NewJob { id, ..scene.new_job() }]).await
+}
+
+#[tokio::test]
+async fn an_id_off_the_servers_clock_is_refused() {
+    let scene = Scene::on_server_time(PgOptions::default()).await;
+    let refused = enqueue_off_the_clock(&scene).await;
+    assert!(matches!(&refused, Err(StoreError::Invalid(_))), "{refused:?}");
+    assert_eq!(number(&scene.client().await, "select count(*) from tenure.job").await, 1);
+}
+
+#[tokio::test]
+async fn without_its_bounds_a_plain_enqueue_stores_any_id() {
+    let mutant = Some(Mutant { statement: "enqueue_plain", find: "i.id > m.first and i.id < m.last", replace: "true" });
+    let scene = Scene::on_server_time(PgOptions { mutant, ..PgOptions::default() }).await;
+    enqueue_off_the_clock(&scene).await.expect("stored");
 }
