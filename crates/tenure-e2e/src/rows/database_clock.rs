@@ -83,17 +83,17 @@ async fn run(size: Size) -> Report {
     jump(&stage, &skew, JUMP_S).await;
     let (line, record) = PassLine::measure(&mut stage).await;
     let alive = workers.iter_mut().map(Process::ended).filter(Option::is_none).count();
-    let told: usize = workers
-        .iter()
-        .map(|worker| worker.log_lines().iter().filter(|line| line.text.contains("clock was set forward")).count())
-        .sum();
+    let count = |word: &str| -> usize {
+        let lines = workers.iter().flat_map(Process::log_lines);
+        lines.filter(|line| line.text.contains(&format!("clock was set {word}"))).count()
+    };
+    let (told, told_back) = (count("forward"), count("back"));
     let alive_taken = record.count(How::Lost).saturating_sub(baits);
     let peak = peak_per_second(&record);
     let mut report = Report::default();
     report.number(format!(
-        "{} jobs, {seen} jumps; jobs taken back from the dead {baits}, from the living {alive_taken}, at most {peak} in a second; {told} warnings of a clock set forward; \
-         jobs that waited for the time to come again after a jump back {postponed:?}; attempts {:?}, {} refused. A warning of a clock set \
-         back: there is none yet",
+        "{} jobs, {seen} jumps; jobs taken back from the dead {baits}, from the living {alive_taken}, at most {peak} in a second; {told} warnings of a clock set forward, {told_back} of one set back; \
+         jobs that waited for the time to come again after a jump back {postponed:?}; attempts {:?}, {} refused",
         stage.history.count(),
         record.tally(),
         record.refused.len()
@@ -102,6 +102,7 @@ async fn run(size: Size) -> Report {
     report.must(peak <= LEASES_MAX * SLOTS, "what is taken back at once is bounded");
     report.must(record.succeeded().len() == stage.history.count(), "every job succeeds, once");
     report.must(told >= rounds, "somebody says that the clock was set forward");
+    report.must(told_back > 0, "somebody says that the clock was set back");
     report.must(alive == 2, "no process ends");
     report.line(line);
     report.bite(seen, 2 * rounds, "jumps of the database's clock seen");

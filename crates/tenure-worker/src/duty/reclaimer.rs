@@ -12,7 +12,7 @@ use crate::shared::Shared;
 
 /// Leases reclaimed in one call; more are due at once.
 const BATCH: u32 = 100;
-/// A store's clock that moves so much more than ours has been set forward.
+/// A store's clock that moves so much more than ours, or less, has been set.
 const JUMP: Duration = Duration::from_secs(5);
 
 /// Reclaims at most once per interval, whoever asks: the loop when it recovers, or the clock.
@@ -65,22 +65,77 @@ impl Reclaimer {
     }
 
     /// When the store's clock is set forward, every lease of everybody seems expired. Their holders renew within one
-    /// lease time, so that long nothing is taken back.
+    /// lease time, so that long nothing is taken back. Set back, it keeps what is due waiting: that is only told.
     async fn clock_jumped(&self, rhythm: &mut Rhythm) -> Result<bool, StoreError> {
         let asked = Instant::now();
         let now = self.shared.store.now().await?;
-        if let Some((before, at)) = rhythm.seen.replace((now, asked)) {
-            let (theirs, ours) = (now.since(before), asked - at);
-            if theirs > ours + asked.elapsed() + JUMP {
+        let jump = rhythm.seen.replace((now, asked)).and_then(|(before, at)| {
+            let ours = asked - at;
+            Jump::between(before, now, ours, ours + asked.elapsed())
+        });
+        match jump {
+            Some(Jump::Forward(by)) => {
                 let queues = self.shared.store.list_queues().await?;
                 let ttl = queues.iter().map(|queue| queue.lease_ttl).max().unwrap_or_default();
                 rhythm.hold_until = Some(asked + ttl);
                 tracing::warn!(
-                    jumped_s = (theirs - ours).as_secs(),
+                    jumped_s = by.as_secs(),
                     "the store's clock was set forward: nothing is reclaimed for one lease time"
                 );
             }
+            Some(Jump::Back(by)) => {
+                tracing::warn!(
+                    jumped_s = by.as_secs(),
+                    "the store's clock was set back: what was due waits until it is that late again"
+                );
+            }
+            None => {}
         }
         Ok(rhythm.hold_until.is_some_and(|until| Instant::now() < until))
+    }
+}
+
+/// How far the store's clock was set between two looks.
+#[derive(Debug, PartialEq, Eq)]
+enum Jump {
+    Forward(Duration),
+    Back(Duration),
+}
+
+impl Jump {
+    /// Our own clock says that between `least` and `most` has passed.
+    fn between(before: Timestamp, now: Timestamp, least: Duration, most: Duration) -> Option<Self> {
+        let (ahead, behind) = (now.since(before.plus(most)), before.plus(least).since(now));
+        match (ahead > JUMP, behind > JUMP) {
+            (true, _) => Some(Self::Forward(ahead)),
+            (_, true) => Some(Self::Back(behind)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten seconds have passed here, or eleven: the answer took one.
+    fn jump(moved_s: i64) -> Option<Jump> {
+        let (before, s) = (Timestamp::from_micros(1_000_000_000_000), Duration::from_secs);
+        let now = Timestamp::from_micros(before.as_micros() + moved_s * 1_000_000);
+        Jump::between(before, now, s(10), s(11))
+    }
+
+    #[test]
+    fn a_clock_that_goes_has_not_jumped() {
+        for moved_s in [5, 10, 11, 16] {
+            assert_eq!(jump(moved_s), None, "{moved_s}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_has_jumped() {
+        assert_eq!(jump(17), Some(Jump::Forward(Duration::from_secs(6))));
+        assert_eq!(jump(4), Some(Jump::Back(Duration::from_secs(6))));
+        assert_eq!(jump(-600), Some(Jump::Back(Duration::from_secs(610))));
     }
 }
