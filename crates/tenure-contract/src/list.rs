@@ -187,6 +187,7 @@ macro_rules! each_case {
             a_reclaim_serves_every_worker_queue_and_tenant,
             concurrent_reclaims_take_back_each_job_once,
             // release_unknown
+            a_sweep_that_comes_late_leaves_the_next_claim_alone,
             a_stale_worker_gives_back_nothing_of_its_successor,
             an_expired_unknown_claim_is_given_back_and_not_lost,
             an_unknown_claim_with_a_requested_cancel_is_not_put_back,

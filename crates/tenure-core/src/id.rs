@@ -76,6 +76,11 @@ impl FromStr for JobId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseNo(pub i64);
 
+impl LeaseNo {
+    /// Above every number that is ever drawn.
+    pub const MAX: Self = Self(i64::MAX);
+}
+
 impl fmt::Display for LeaseNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -26,6 +26,11 @@ const FIND_CANCEL_REQUESTS: Statement = Statement {
     sql: "select job from tenure.cancel_request where job = any ($1::uuid[])",
 };
 
+const NEWEST_LEASE: Statement = Statement {
+    name: "newest_lease",
+    sql: "select case when is_called then last_value else 0 end as newest from tenure.lease_no_seq",
+};
+
 #[async_trait]
 impl LeaseStore for PgStore {
     async fn claim_jobs(&self, request: ClaimJobs) -> Result<Option<Claimed>, StoreError> {
@@ -109,10 +114,22 @@ impl LeaseStore for PgStore {
         rows.iter().map(|row| get(row, "no").map(LeaseNo)).collect()
     }
 
-    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
+    async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
+        let rows = self.call(Desk::Short, NEWEST_LEASE, &[]).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Corrupt("the sequence of leases is empty".to_owned()))?;
+        get(row, "newest").map(LeaseNo)
+    }
+
+    async fn release_unknown(
+        &self,
+        worker: WorkerId,
+        known: Vec<LeaseNo>,
+        newest: LeaseNo,
+    ) -> Result<Vec<JobId>, StoreError> {
         let numbers: Vec<i64> = known.iter().map(|lease| lease.0).collect();
         let now = self.moment();
-        let params: [Param<'_>; 3] = [(&worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY), (&now, Type::TIMESTAMPTZ)];
+        let params: [Param<'_>; 4] =
+            [(&worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY), (&newest.0, Type::INT8), (&now, Type::TIMESTAMPTZ)];
         let rows = self.call(Desk::Short, statement::RELEASE_UNKNOWN, &params).await?;
         rows.iter().map(|row| job_id(row, "job")).collect()
     }

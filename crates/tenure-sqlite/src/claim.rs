@@ -21,6 +21,7 @@ const CLAIM_JOBS: &str = include_str!("sql/claim_jobs.sql");
 const TAKE_READY: &str = include_str!("sql/take_ready.sql");
 const ADD_LEASE: &str = include_str!("sql/add_lease.sql");
 const DRAW_LEASE_NO: &str = include_str!("sql/draw_lease_no.sql");
+const NEWEST_LEASE: &str = include_str!("sql/newest_lease.sql");
 
 /// Takes due jobs of one queue, most urgent first. Those with a cancel request are ended instead: request and retry may
 /// pass each other, and here they meet again.
@@ -55,8 +56,17 @@ pub(crate) fn claim_jobs(tx: &Tx<'_>, request: &ClaimJobs) -> Result<Option<Clai
 
 /// A number from the sequence of the leases, for endings that have no lease.
 pub(crate) fn draw_lease_no(tx: &Tx<'_>) -> Result<LeaseNo> {
-    let drawn = tx.one(DRAW_LEASE_NO, &[], |row| Ok(LeaseNo(row.get(0)?)))?;
-    drawn.ok_or_else(|| corrupt("sqlite_sequence has no row for lease"))
+    one_number(tx, DRAW_LEASE_NO)
+}
+
+/// The last number that was drawn.
+pub(crate) fn newest_lease(tx: &Tx<'_>) -> Result<LeaseNo> {
+    one_number(tx, NEWEST_LEASE)
+}
+
+fn one_number(tx: &Tx<'_>, sql: &'static str) -> Result<LeaseNo> {
+    let number = tx.one(sql, &[], |row| Ok(LeaseNo(row.get(0)?)))?;
+    number.ok_or_else(|| corrupt("sqlite_sequence has no row for lease"))
 }
 
 struct Due {

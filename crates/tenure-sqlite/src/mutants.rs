@@ -27,6 +27,7 @@ pub const FENCES: &[(&str, &str, &str)] = &[
         "expires_at = expires_at",
     ),
     ("only unknown leases are released", "lease.no not in (select value from json_each(:known))", ":known is not null"),
+    ("a late sweep leaves newer leases alone", "and lease.no <= :newest", "and :newest is not null"),
     ("a requested cancel is met", "exists (select 1 from cancel_request where cancel_request.job = ready.job)", "0"),
     (
         "a requested cancel wins over putting back",

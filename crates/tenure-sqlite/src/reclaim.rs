@@ -35,8 +35,8 @@ pub(crate) fn reclaim_jobs(tx: &Tx<'_>, by: Option<WorkerId>, leases_max: u32) -
 }
 
 /// Gives back, uncharged, what a worker holds under leases it does not know.
-pub(crate) fn release_unknown(tx: &Tx<'_>, worker: WorkerId, known: &[LeaseNo]) -> Result<Vec<JobId>> {
-    let params = named_params! { ":worker": worker.0, ":known": numbers_to_json(known) };
+pub(crate) fn release_unknown(tx: &Tx<'_>, worker: WorkerId, known: &[LeaseNo], newest: LeaseNo) -> Result<Vec<JobId>> {
+    let params = named_params! { ":worker": worker.0, ":known": numbers_to_json(known), ":newest": newest.0 };
     let report = Report { how: How::Released, delay: Duration::ZERO, details: (None, None, None) };
     let mut released = Vec::new();
     for lease in tx.all(UNKNOWN_LEASES, params, Lease::read)? {

@@ -192,8 +192,17 @@ impl LeaseStore for SqliteStore {
         self.write(Urgency::Verb, move |tx| renew::drop_leases(tx, worker, &leases)).await
     }
 
-    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
-        self.write(Urgency::Verb, move |tx| reclaim::release_unknown(tx, worker, &known)).await
+    async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
+        self.read(|tx| claim::newest_lease(tx)).await
+    }
+
+    async fn release_unknown(
+        &self,
+        worker: WorkerId,
+        known: Vec<LeaseNo>,
+        newest: LeaseNo,
+    ) -> Result<Vec<JobId>, StoreError> {
+        self.write(Urgency::Verb, move |tx| reclaim::release_unknown(tx, worker, &known, newest)).await
     }
 
     async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError> {

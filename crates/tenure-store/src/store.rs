@@ -85,8 +85,17 @@ pub trait LeaseStore: Send + Sync {
     /// itself when one report ends all of it.)
     async fn drop_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>) -> Result<Vec<LeaseNo>, StoreError>;
 
-    /// Gives back, uncharged, what this worker holds under leases it does not know: the claims whose reply was lost.
-    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError>;
+    /// The highest number that was drawn so far, by anybody.
+    async fn newest_lease(&self) -> Result<LeaseNo, StoreError>;
+
+    /// Gives back, uncharged, what this worker holds under leases it does not know: the claims whose reply was lost. Only
+    /// leases up to `newest`, asked for before: should this be applied late, what was claimed meanwhile is not meant.
+    async fn release_unknown(
+        &self,
+        worker: WorkerId,
+        known: Vec<LeaseNo>,
+        newest: LeaseNo,
+    ) -> Result<Vec<JobId>, StoreError>;
 
     /// Takes back what expired leases held, at most `leases_max` leases.
     async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError>;

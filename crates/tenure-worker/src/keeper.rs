@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{JobId, WorkerId, worker_loop};
+use tenure_core::{JobId, LeaseNo, WorkerId, worker_loop};
 use tenure_store::lease::{EndJob, EndJobs, Ended, RenewLeases};
 use tenure_store::operate::BATCH_MAX;
 use tenure_store::worker::Beat;
@@ -277,7 +277,7 @@ impl Rounds<'_> {
         // Told before anything is given back, and whatever the store says: nobody watches their deadlines any more.
         self.shared.held.attempts().iter().for_each(|ctx| ctx.tell(Stop::LeaseLost));
         let (Ok(store), Some(worker)) = (self.store().await, self.shared.worker.get().copied()) else { return };
-        match store.release_unknown(worker, Vec::new()).await {
+        match store.release_unknown(worker, Vec::new(), LeaseNo::MAX).await {
             Ok(released) => released.iter().for_each(|_| count(&self.shared.gauge.released)),
             Err(error) => tracing::warn!(error = %error, "not given back: leases will run out"),
         }

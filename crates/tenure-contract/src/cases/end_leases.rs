@@ -54,7 +54,11 @@ pub async fn leases_reported_together_may_end_differently(t: Fixture) {
     let (done, later) = (Ended::Now(How::Succeeded), Ended::Now(How::Snoozed));
     assert_eq!(answers, [done, later, done]);
     let leases = requests.iter().map(|request| request.lease).collect();
-    assert_eq!(t.store.release_unknown(worker, Vec::new()).await.expect("release"), [], "no lease is left");
+    assert_eq!(
+        t.store.release_unknown(worker, Vec::new(), LeaseNo::MAX).await.expect("release"),
+        [],
+        "no lease is left"
+    );
     assert_eq!(t.store.drop_leases(worker, leases).await.expect("drop").len(), 3, "all are gone");
     assert!(t.store.end_leases(Vec::new()).await.expect("nothing to end").is_empty());
 }

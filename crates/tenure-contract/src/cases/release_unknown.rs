@@ -2,6 +2,7 @@
 
 use super::situation::{EXPIRED, HELD, ROUNDS, SUCCESSOR_RUNS, SUCCESSOR_UNHARMED, both, story};
 use crate::fixture::{Fixture, cancel};
+use tenure_core::LeaseNo;
 
 /// Stale fence: what its successor holds is not the stale worker's to give back.
 pub async fn a_stale_worker_gives_back_nothing_of_its_successor(t: Fixture) {
@@ -24,9 +25,23 @@ pub async fn an_unknown_claim_with_a_requested_cancel_is_not_put_back(t: Fixture
     let job = t.enqueue().await;
     t.claim_one(worker).await;
     t.store.cancel_job(cancel(job, false)).await.expect("cancel");
-    t.store.release_unknown(worker, Vec::new()).await.expect("release");
+    t.store.release_unknown(worker, Vec::new(), LeaseNo::MAX).await.expect("release");
     assert_eq!(t.show(job).await.summary.state, tenure_core::State::Canceled);
     assert!(t.claim(worker, 10).await.is_none());
+}
+
+/// Late: a sweep that was sent before a claim and is applied after it leaves that claim alone.
+pub async fn a_sweep_that_comes_late_leaves_the_next_claim_alone(t: Fixture) {
+    let worker = t.worker("one").await;
+    t.enqueue().await;
+    let (lost, unheard) = t.claim_one(worker).await;
+    let newest = t.store.newest_lease().await.expect("newest");
+    assert_eq!(newest, lost);
+    t.enqueue().await;
+    let (lease, running) = t.claim_one(worker).await;
+    assert_eq!(t.store.release_unknown(worker, Vec::new(), newest).await.expect("release"), [unheard]);
+    assert_eq!(t.show(running).await.summary.state, tenure_core::State::Running);
+    assert_eq!(t.store.newest_lease().await.expect("newest"), lease);
 }
 
 /// Unknown id: what a worker knows that is not there does not matter.
@@ -85,11 +100,11 @@ pub async fn concurrent_releases_give_back_each_job_once(t: Fixture) {
         let job = t.enqueue().await;
         t.claim_one(worker).await;
         let (first, second) = (t.store.clone(), t.store.clone());
-        let (a, b) =
-            both(async move { first.release_unknown(worker, Vec::new()).await.expect("release") }, async move {
-                second.release_unknown(worker, Vec::new()).await.expect("release")
-            })
-            .await;
+        let (a, b) = both(
+            async move { first.release_unknown(worker, Vec::new(), LeaseNo::MAX).await.expect("release") },
+            async move { second.release_unknown(worker, Vec::new(), LeaseNo::MAX).await.expect("release") },
+        )
+        .await;
         assert_eq!([a, b].concat(), [job]);
         assert_eq!(t.show(job).await.attempts.len(), 1);
         t.claim_one(worker).await;

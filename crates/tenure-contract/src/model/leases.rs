@@ -142,9 +142,19 @@ impl LeaseStore for ModelStore {
         })
     }
 
-    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
+    async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
+        self.look(|tables, _| Ok(tables.newest_lease()))
+    }
+
+    async fn release_unknown(
+        &self,
+        worker: WorkerId,
+        known: Vec<LeaseNo>,
+        newest: LeaseNo,
+    ) -> Result<Vec<JobId>, StoreError> {
         self.transact(|tables, now| {
-            let mine = |(no, lease): &(&LeaseNo, &Lease)| lease.worker == worker && !known.contains(no);
+            let mine =
+                |(no, lease): &(&LeaseNo, &Lease)| lease.worker == worker && **no <= newest && !known.contains(no);
             let unknown: Vec<LeaseNo> = tables.leases.iter().filter(mine).map(|(no, _)| *no).collect();
             let mut ended = Vec::new();
             for lease in unknown {

@@ -115,6 +115,11 @@ impl Tables {
         row.ok_or_else(|| StoreError::NotFound(format!("job {job}")))
     }
 
+    /// The last fence that was drawn.
+    pub(super) fn newest_lease(&self) -> LeaseNo {
+        LeaseNo(self.last_lease)
+    }
+
     /// The next fence.
     pub(super) fn next_lease(&mut self) -> LeaseNo {
         self.last_lease += 1;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::name::QueueName;
-use tenure_core::{How, JobId};
+use tenure_core::{How, JobId, LeaseNo};
 use tenure_store::lease::{ClaimJobs, Claimed, RenewLeases};
 use tenure_store::record::Sight;
 
@@ -145,12 +145,14 @@ pub(super) async fn drop_leases(run: &mut Run<'_>, line: &mut Line) -> Result<Ou
     Ok(Outcome { expected, got })
 }
 
-/// `release_unknown W1 [known=L1,L2] -> J1 J2 | nothing`
+/// `release_unknown W1 [known=L1,L2] [newest=L3] -> J1 J2 | nothing`
 pub(super) async fn release_unknown(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
     let worker = run.names.worker(run.t, &line.word("a worker")?).await?;
     let known = line.option("known").map(|labels| run.names.leases(&labels)).transpose()?.unwrap_or_default();
+    let newest = line.option("newest").map(|label| run.names.leases(&label)).transpose()?.unwrap_or_default();
+    let newest = newest.first().copied().unwrap_or(LeaseNo::MAX);
     let expected = line.expected_or("nothing");
-    let got = match run.t.store.release_unknown(worker, known).await {
+    let got = match run.t.store.release_unknown(worker, known, newest).await {
         Ok(released) => or_nothing(labels(run, released)),
         Err(error) => error_words(&run.names, &error),
     };

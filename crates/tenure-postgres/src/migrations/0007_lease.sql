@@ -49,13 +49,13 @@ begin
 end $$;
 
 -- Gives back, uncharged, what a worker holds under leases it does not know: claims whose reply was lost.
-create function tenure.release_unknown(_worker int, _known bigint[], _now timestamptz default null) returns setof uuid language plpgsql as $$
+create function tenure.release_unknown(_worker int, _known bigint[], _newest bigint, _now timestamptz default null) returns setof uuid language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
   gone bigint[];
 begin
   select array_agg(s.no) into gone from (
-    select l.no from tenure.lease l where l.worker = _worker and l.no <> all (_known) order by l.no for update skip locked
+    select l.no from tenure.lease l where l.worker = _worker and l.no <> all (_known) and l.no <= _newest order by l.no for update skip locked
   ) s;
   if gone is null then return; end if;
   return query

@@ -187,7 +187,7 @@ async fn report_late(field: &Field, worker: &Worker, rng: &mut Rng) {
 
 async fn release_unknown(field: &Field, worker: &Worker) {
     let known = lock(&worker.held).keys().copied().collect();
-    match worker.store.release_unknown(worker.id, known).await {
+    match worker.store.release_unknown(worker.id, known, LeaseNo::MAX).await {
         Ok(jobs) => field.ledger.add("released unknown", jobs.len() as u64),
         Err(error) => field.refused("release unknown", &error),
     }

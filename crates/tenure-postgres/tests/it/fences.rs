@@ -74,6 +74,8 @@ const FENCES: &[Fence] = &[
         missed_by: &["a_good_lease_is_not_taken_back"] },
     Fence { place: Function("release_unknown"), find: "l.worker = _worker and", replace: "",
         missed_by: &["a_worker_gives_back_nothing_of_another"] },
+    Fence { place: Function("release_unknown"), find: "and l.no <= _newest", replace: "",
+        missed_by: &["a_sweep_that_comes_late_leaves_the_next_claim_alone"] },
     Fence { place: Function("release_unknown"), find: "and l.no <> all (_known)", replace: "",
         missed_by: &["a_claim_whose_reply_was_lost_is_given_back_uncharged"] },
     Fence { place: Function("find_job"), find: "_tenant is distinct from (select name from tenure.tenant where id = j.tenant)", replace: "false",

@@ -24,7 +24,7 @@ async fn snapshot_of_reclaim() {
 
 #[tokio::test]
 async fn snapshot_of_release_unknown() {
-    inside("release_unknown", EXPIRED, "select from tenure.release_unknown(1, '{}')").await;
+    inside("release_unknown", EXPIRED, "select from tenure.release_unknown(1, '{}', 9)").await;
 }
 
 #[tokio::test]

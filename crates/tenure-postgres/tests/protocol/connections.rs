@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tenure_contract::fixture::{cancel, success};
 use tenure_contract::pgbouncer;
-use tenure_core::{How, QueueName, WorkerId};
+use tenure_core::{How, LeaseNo, QueueName, WorkerId};
 use tenure_postgres::{Mode, PgOptions, PgStore};
 use tenure_store::lease::{ClaimJobs, Ended, RenewLeases};
 use tenure_store::operate::{PruneJobs, SetQueue};
@@ -232,7 +232,7 @@ async fn calls_that_are_cut_off_leave_nothing_open() {
             }
         }
         assert_nothing_is_left_open(&look).await;
-        scene.store.release_unknown(worker, vec![]).await.expect("release");
+        scene.store.release_unknown(worker, vec![], LeaseNo::MAX).await.expect("release");
         let (lease, jobs) = soon("claim", scene.claim_batch(worker, 1)).await;
         assert_eq!(scene.end_all(worker, lease, &jobs, &success()).await, [Ended::Now(How::Succeeded)]);
         let register = async |_: u32| register(&scene.store).await.expect("register");

@@ -172,7 +172,7 @@ async fn only_unknown_leases_of_the_worker_itself_are_released() {
     let (known, kept) = scene.claim_batch(mine, 1).await;
     let (_, forgotten) = scene.claim_batch(mine, 2).await;
     let (foreign, theirs) = scene.claim_batch(other, 1).await;
-    let mut released = scene.store.release_unknown(mine, vec![known]).await.expect("release");
+    let mut released = scene.store.release_unknown(mine, vec![known], LeaseNo::MAX).await.expect("release");
     released.sort_unstable();
     assert_eq!(released, forgotten);
     assert_eq!(number(&scene.client().await, "select count(*) from tenure.lease").await, 2);

@@ -19,10 +19,6 @@
 //! job must end within [`HEALS_WITHIN`]. Then workers are told to stop, and the oracle compares the books with the store's
 //! journal. What is checked is listed in [`Rule`]; what must have happened somewhere in a set of seeds, in [`SOMETIMES`].
 //!
-//! **Known and left open:** a worker's sweep (`release_unknown`) that was given up by its caller and is applied later
-//! than the worker's next claim gives that claim back as unknown, under a handler that runs. Its result is refused then,
-//! and the job runs again at once. About one seed in a thousand shows it (493); the rules excuse it where it happens.
-//!
 //! # Layout
 //! - `world`, `plan`, `rng`, `clock`, `trace`, `counters`: what a run has
 //! - `net`, `store`: the network, and the store's port over it

@@ -4,4 +4,5 @@ select lease.no, lease.queue, lease.worker, lease.claimed_at, lease.jobs, lease.
 from lease
 where lease.no not in (select value from json_each(:known))
   and lease.worker = :worker
+  and lease.no <= :newest
 order by lease.no;

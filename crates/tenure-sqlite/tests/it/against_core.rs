@@ -165,7 +165,8 @@ impl World {
             for id in claimed.jobs.iter().map(|job| job.id).chain(claimed.canceled.clone()) {
                 self.apply(id, &Event::Claim { lease: claimed.lease }).unwrap();
             }
-            let released = self.fixture.store.release_unknown(other, vec![LeaseNo(claimed.lease.0 + 1)]).await.unwrap();
+            let known = vec![LeaseNo(claimed.lease.0 + 1)];
+            let released = self.fixture.store.release_unknown(other, known, LeaseNo::MAX).await.unwrap();
             assert_eq!(released, claimed.jobs.iter().map(|job| job.id).collect::<Vec<_>>());
             for id in released {
                 self.apply(id, &Event::Release { lease: claimed.lease, delay: Duration::ZERO }).unwrap();

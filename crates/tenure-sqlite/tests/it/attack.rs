@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use tenure_core::new_job::Due;
 use tenure_core::unique::Policy;
-use tenure_core::{How, JobId, NewJob, State, Unique};
+use tenure_core::{How, JobId, LeaseNo, NewJob, State, Unique};
 use tenure_sqlite::SqliteStore;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::journal::JournalPage;
@@ -265,6 +265,9 @@ async fn losses_are_kept_and_an_opened_job_is_due_now() {
     fixture.clock.advance(Duration::from_secs(1));
     let claimed = fixture.claim(5).await.unwrap();
     assert_eq!((claimed.jobs[0].id, claimed.jobs[0].losses, claimed.jobs[0].attempt), (job, 2, 1));
-    assert_eq!(fixture.store.release_unknown(fixture.worker, vec![claimed.lease]).await.unwrap(), [waits]);
+    assert_eq!(
+        fixture.store.release_unknown(fixture.worker, vec![claimed.lease], LeaseNo::MAX).await.unwrap(),
+        [waits]
+    );
     fixture.assert_sound().await;
 }

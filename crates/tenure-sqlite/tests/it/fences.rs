@@ -32,6 +32,7 @@ async fn holds(name: &str, fixture: &Fixture) -> bool {
         "only an expired lease is reclaimed" => only_an_expired_lease_is_reclaimed(fixture).await,
         "a renewal pushes the deadline" => a_renewal_pushes_the_deadline(fixture).await,
         "only unknown leases are released" => only_unknown_leases_are_released(fixture).await,
+        "a late sweep leaves newer leases alone" => a_late_sweep_leaves_newer_leases_alone(fixture).await,
         "a requested cancel is met" => a_requested_cancel_is_met(fixture).await,
         "a requested cancel wins over putting back" => a_requested_cancel_wins(fixture).await,
         "a tenant sees its own" => a_tenant_sees_its_own(fixture).await,
@@ -55,7 +56,7 @@ async fn a_lease_is_its_workers(fixture: &Fixture) -> bool {
     let lease = fixture.claim(1).await.unwrap().lease;
     let other = other_worker(fixture).await;
     let renewed = renews(fixture, other, lease).await;
-    let released = fixture.store.release_unknown(other, vec![]).await.unwrap();
+    let released = fixture.store.release_unknown(other, vec![], LeaseNo::MAX).await.unwrap();
     let ended = fixture.end_as(other, lease, job, succeeded()).await;
     !renewed && released.is_empty() && ended == Ended::LeaseLost { how: None }
 }
@@ -109,7 +110,14 @@ async fn only_unknown_leases_are_released(fixture: &Fixture) -> bool {
     let jobs = fixture.enqueue(2).await;
     let known = fixture.claim(1).await.unwrap().lease;
     fixture.claim(1).await.unwrap();
-    fixture.store.release_unknown(fixture.worker, vec![known]).await.unwrap() == [jobs[1]]
+    fixture.store.release_unknown(fixture.worker, vec![known], LeaseNo::MAX).await.unwrap() == [jobs[1]]
+}
+
+async fn a_late_sweep_leaves_newer_leases_alone(fixture: &Fixture) -> bool {
+    let jobs = fixture.enqueue(2).await;
+    let newest = fixture.claim(1).await.unwrap().lease;
+    fixture.claim(1).await.unwrap();
+    fixture.store.release_unknown(fixture.worker, vec![], newest).await.unwrap() == [jobs[0]]
 }
 
 /// With one writer a request and a retry cannot pass each other; the row is written around the verbs.

@@ -21,6 +21,7 @@ const MISSED_BY: &[(&str, &[&str])] = &[
     ("only an expired lease is reclaimed", &["a_good_lease_is_not_taken_back", "a_reclaim_does_not_touch_the_successor"]),
     ("a renewal pushes the deadline", &["a_renewal_pushes_the_deadline_out"]),
     ("only unknown leases are released", &["a_claim_whose_reply_was_lost_is_given_back_uncharged"]),
+    ("a late sweep leaves newer leases alone", &["a_sweep_that_comes_late_leaves_the_next_claim_alone"]),
     ("a requested cancel is met", &[]),
     ("a requested cancel wins over putting back", &["a_requested_cancel_wins_over_a_retry", "a_requested_cancel_ends_with_the_lease"]),
     ("a tenant sees its own", &["a_job_of_another_tenant_cannot_be_canceled", "a_job_of_another_tenant_cannot_be_shown"]),

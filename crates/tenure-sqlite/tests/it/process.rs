@@ -252,7 +252,7 @@ impl Actor {
 
     async fn release_unknown(&mut self) -> Result<(), StoreError> {
         let known = self.grants.iter().rev().take(3).map(|grant| grant.lease).collect();
-        self.store.release_unknown(self.worker, known).await?.iter().for_each(|_| say("released"));
+        self.store.release_unknown(self.worker, known, LeaseNo::MAX).await?.iter().for_each(|_| say("released"));
         Ok(())
     }
 }

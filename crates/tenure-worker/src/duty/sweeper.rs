@@ -45,7 +45,9 @@ impl Sweeper {
         if Instant::now() < self.ask_at {
             return Ok(());
         }
-        let released = self.shared.store.release_unknown(worker, self.shared.held.known()).await?;
+        // Asked first: the sweep may be applied later than it is waited for, and then the loop has claimed again.
+        let newest = self.shared.store.newest_lease().await?;
+        let released = self.shared.store.release_unknown(worker, self.shared.held.known(), newest).await?;
         for job in &released {
             tracing::info!(job.id = %job, "given back: the reply of its claim was lost");
         }

@@ -175,8 +175,17 @@ impl LeaseStore for Flaky {
         self.inner.drop_leases(worker, leases).await
     }
 
-    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
-        self.through(Verb::ReleaseUnknown, self.inner.release_unknown(worker, known)).await
+    async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
+        self.inner.newest_lease().await
+    }
+
+    async fn release_unknown(
+        &self,
+        worker: WorkerId,
+        known: Vec<LeaseNo>,
+        newest: LeaseNo,
+    ) -> Result<Vec<JobId>, StoreError> {
+        self.through(Verb::ReleaseUnknown, self.inner.release_unknown(worker, known, newest)).await
     }
 
     async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError> {

@@ -132,22 +132,33 @@ impl LeaseStore for Wire {
         .await
     }
 
-    async fn release_unknown(&self, worker: WorkerId, known: Vec<LeaseNo>) -> Result<Vec<JobId>, StoreError> {
+    async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
+        let tell = |_: &World, newest: &LeaseNo| format!("L{newest}");
+        self.send(Verb("newest_lease", Twice::AtOnce), String::new(), tell, move |site| {
+            Box::pin(async move { site.store.newest_lease().await })
+        })
+        .await
+    }
+
+    async fn release_unknown(
+        &self,
+        worker: WorkerId,
+        known: Vec<LeaseNo>,
+        newest: LeaseNo,
+    ) -> Result<Vec<JobId>, StoreError> {
         let said = format!("but {}", known.iter().map(|no| format!("L{no}")).collect::<Vec<_>>().join(" "));
         let tell = |world: &World, jobs: &Vec<JobId>| world.ledger.names_of(jobs.iter().copied());
         let node = self.node.clone();
-        self.send(Verb("release_unknown", Twice::AtOnce), said, tell, move |site| {
+        self.send(Verb("release_unknown", Twice::Later), said, tell, move |site| {
             let (known, node) = (known.clone(), node.clone());
             Box::pin(async move {
-                let released = site.store.release_unknown(worker, known).await?;
+                let released = site.store.release_unknown(worker, known, newest).await?;
                 for job in &released {
                     let swept = site.world.ledger.swept(*job);
                     site.world.add("swept_unheard", usize::from(matches!(swept, Swept::Unheard | Swept::Late)));
                     site.world.add("swept_late_commit", usize::from(swept == Swept::Late));
                     let keeps = node.as_ref().filter(|node| node.is_up() && !node.is_told_to_stop());
                     match keeps.filter(|_| swept == Swept::Running) {
-                        // Sent before the claim, given up, and applied after it: see the module's doc.
-                        Some(_) if site.given_up => site.world.ledger.forced(*job),
                         Some(node) => {
                             let text = format!("{} from {}", site.world.ledger.name_of(*job), node.name());
                             site.world.ledger.find(Rule::GivenAway, text);

@@ -85,7 +85,7 @@ impl<const J: usize, const W: usize, const S: usize> Beside<J, W, S> {
             Step::ReleaseUnknown { worker } => {
                 let known = self.lease(before.hands[usize::from(worker)].lease).ok().map(|(lease, _)| lease);
                 let id = self.workers[usize::from(worker)].id;
-                let back = store.release_unknown(id, Vec::from_iter(known)).await.map_err(said)?;
+                let back = store.release_unknown(id, Vec::from_iter(known), LeaseNo::MAX).await.map_err(said)?;
                 same("jobs given back", &Heard::Back(self.places(back)?), heard)
             }
             Step::Crash { worker } => {
