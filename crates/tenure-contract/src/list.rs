@@ -55,6 +55,7 @@ macro_rules! each_case {
             of_two_enqueues_of_one_key_one_creates,
             an_enqueue_sent_twice_at_once_is_one_job,
             a_job_named_twice_in_one_call_has_one_answer,
+            a_pruned_job_with_a_key_for_ever_is_not_stored_again,
             a_batch_with_a_new_name_in_it_is_stored_whole,
             bulk_enqueues_in_opposite_order_both_end,
             // claim
@@ -99,6 +100,7 @@ macro_rules! each_case {
             leases_reported_together_are_answered_each_by_itself,
             leases_reported_together_may_end_differently,
             leases_of_two_workers_may_be_reported_together,
+            a_lease_may_be_reported_in_parts_together,
             // fail
             a_holder_fails_its_job,
             a_stale_worker_cannot_fail_while_its_successor_runs,

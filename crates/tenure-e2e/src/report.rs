@@ -26,6 +26,12 @@ impl Size {
             Self::Full => full,
         }
     }
+
+    /// How many times as long as promised something may take. A test asks whether it happens, on a machine that has other
+    /// things to do; `./x chaos` asks whether it happens in time.
+    pub fn slack(self) -> u32 {
+        self.pick(6, 1)
+    }
 }
 
 /// One row.

@@ -60,7 +60,8 @@ impl PgStore {
     }
 
     /// The same for a statement that brings work to these queues: their idle workers are notified right behind it. Not by
-    /// it: whoever has gone idle since it began is seen only after its commit.
+    /// it: whoever has gone idle since it began is seen only after its commit. Where it brings nothing after all, they
+    /// look once in vain.
     pub(crate) async fn call_waking(
         &self,
         desk: Desk,
@@ -114,13 +115,16 @@ impl PgStore {
             if wakes.is_empty() || self.options().mode != Mode::Direct {
                 return query.await;
             }
-            let wake = connection.prepare_typed_cached(statement::WAKE_IDLE.sql, &[Type::TEXT_ARRAY]).await?;
+            let wake = self.text(statement::WAKE_IDLE);
+            let Ok(wake) = connection.prepare_typed_cached(&wake, &[Type::TEXT_ARRAY]).await else {
+                return query.await;
+            };
             let wake = async {
                 let _late_not_lost = connection.query(&wake, &[&wakes]).await;
                 std::future::pending().await
             };
             // Biased: sent in this order, one right behind the other. Nobody waits for what the second answers, since a
-            // wake-up that fails costs a poll and nothing more.
+            // wake-up that fails costs a poll and nothing more; whoever has the connection next waits behind it.
             return tokio::select! {
                 biased;
                 rows = query => rows,

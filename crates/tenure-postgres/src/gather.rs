@@ -10,8 +10,7 @@
 //!   three, four, five … wait ──► call 3, all of them ──► answered, each its own way
 //! ```
 //!
-//! Only jobs without keys travel so: whoever finds a key taken is answered with the job that has it, and two strangers who
-//! meet over two keys in one call would be answered by rules that were made for one caller's batch.
+//! Only jobs without keys travel so. Keys are where strangers meet, and each of them is to be answered by itself.
 //!
 //! Each enqueue stays all or none by itself. When a shared call is refused nothing of it was stored, and each is sent
 //! alone: whoever caused it hears why, the others do not. A call that nobody answered is unknown to all of them, and each

@@ -193,7 +193,7 @@ impl LeaseStore for SqliteStore {
     }
 
     async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
-        self.read(|tx| claim::newest_lease(tx)).await
+        self.read(claim::newest_lease).await
     }
 
     async fn release_unknown(

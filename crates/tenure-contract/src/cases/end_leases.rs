@@ -40,6 +40,20 @@ pub async fn leases_reported_together_are_answered_each_by_itself(t: Fixture) {
     assert_eq!(t.show(jobs[4]).await.summary.state, State::Running);
 }
 
+/// One lease in several requests, and one attempt in two of them: it ends once, and the second is told.
+pub async fn a_lease_may_be_reported_in_parts_together(t: Fixture) {
+    let worker = t.worker("one").await;
+    for _ in 0..3 {
+        t.enqueue().await;
+    }
+    let claimed = t.claim(worker, 3).await.expect("due jobs");
+    let jobs: Vec<JobId> = claimed.jobs.iter().map(|job| job.id).collect();
+    let parts = [&jobs[..1], &jobs[1..], &jobs[..2]].map(|jobs| end(worker, claimed.lease, jobs));
+    let answers = t.store.end_leases(parts.to_vec()).await.expect("end leases");
+    let (now, before) = (Ended::Now(How::Succeeded), Ended::Before(How::Succeeded));
+    assert_eq!(answers, [vec![now], vec![now; 2], vec![before; 2]]);
+}
+
 /// Successes and failures of many leases, some ended whole: leases that are emptied so are gone.
 pub async fn leases_reported_together_may_end_differently(t: Fixture) {
     let worker = t.worker("one").await;

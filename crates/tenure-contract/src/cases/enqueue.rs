@@ -8,9 +8,10 @@ use tenure_core::unique::{Policy, Unique};
 use tenure_core::{JobId, Json, NewJob, Priority, Rules, State};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::operate::PruneJobs;
 
 use super::situation::{ROUNDS, both, story};
-use crate::fixture::{Fixture, START};
+use crate::fixture::{Fixture, START, success};
 
 /// Fresh: all that a producer says comes back as it was said.
 pub async fn a_new_job_is_stored_with_everything_it_said(t: Fixture) {
@@ -157,6 +158,21 @@ pub async fn a_job_named_twice_in_one_call_has_one_answer(t: Fixture) {
     let late = NewJob { unique: unique(), idempotency_key: Some("i2".to_owned()), ..t.new_job() };
     let found = t.store.enqueue_jobs(vec![late.clone(), late]).await.expect("found");
     assert_eq!(found, [Enqueued::Found { job: job.id, state: Some(State::Queued) }; 2]);
+}
+
+/// A key that is kept for ever keeps out its own job as well, once that is pruned, whatever other key comes along.
+pub async fn a_pruned_job_with_a_key_for_ever_is_not_stored_again(t: Fixture) {
+    let worker = t.worker("one").await;
+    let job = NewJob { unique: Some(Unique::new("k", Policy::Forever)), ..t.new_job() };
+    t.store.enqueue_jobs(vec![job.clone()]).await.expect("stored");
+    let (lease, id) = t.claim_one(worker).await;
+    t.end(worker, lease, id, success()).await;
+    t.advance(Duration::from_secs(3_600));
+    let old = PruneJobs { older_than: Duration::from_secs(5), dead_too: false, limit: 100 };
+    assert_eq!(t.store.prune_jobs(old).await.expect("prune"), 1);
+    let again = NewJob { idempotency_key: Some("i".to_owned()), ..job };
+    let found = t.store.enqueue_jobs(vec![again]).await.expect("found");
+    assert!(matches!(found.as_slice(), [Enqueued::Found { .. }]), "{found:?}");
 }
 
 /// A batch to a queue and of a tenant that nobody has named before, beside known ones, is stored whole.

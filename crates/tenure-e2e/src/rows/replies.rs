@@ -40,7 +40,7 @@ pub(super) const OF_ENQUEUES: Row = Row {
 
 const CLAIM: &[&str] = &["-- claim_jobs.sql"];
 const END: &[&str] = &["-- complete_jobs.sql", "-- end_jobs.sql"];
-const ENQUEUE: &[&str] = &["-- enqueue_jobs.sql", "tenure.enqueue("];
+const ENQUEUE: &[&str] = &["-- enqueue_plain.sql", "-- enqueue_jobs.sql", "tenure.enqueue("];
 
 /// Short: some of what is taken and not heard of runs out before its claimer gives it back.
 const LEASE: Duration = Duration::from_secs(2);

@@ -51,7 +51,7 @@ async fn run(size: Size) -> Report {
         say(&pooled),
         stage.history.count() - record.succeeded().len()
     ));
-    let most = i64::try_from(POLL.as_millis()).unwrap();
+    let most = i64::try_from(POLL.as_millis()).unwrap() * i64::from(size.slack());
     for (what, all) in [("with listeners ended", &deaf), ("through PgBouncer", &pooled)] {
         let added = all[all.len() * 99 / 100] - calm[calm.len() / 2];
         // A rest is the interval give or take a tenth.

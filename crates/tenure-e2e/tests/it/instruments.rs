@@ -58,7 +58,7 @@ async fn a_reply_is_cut_only_after_its_statement_is_committed() {
     let (proxy, through) = Proxy::start(&stage.place.text()).await;
     let client = Client::new(Place::Postgres(through).open().await.expect("open"));
     client.enqueue(Act::Wait { ms: 1 }).await.expect("the proxy does nothing yet");
-    proxy.cut_replies(&["-- enqueue_jobs.sql"], 1);
+    proxy.cut_replies(&["-- enqueue_plain.sql"], 1);
     let answer = client.enqueue(Act::Wait { ms: 1 }).await;
     assert!(matches!(answer, Err(StoreError::Unavailable(..))), "{answer:?}");
     assert_eq!((proxy.cuts(), stage.sql("select count(*) from tenure.job").as_str()), (1, "2"));

@@ -1,6 +1,7 @@
 -- 0004_enqueue: storing jobs, for the library and for plain SQL alike.
 --
--- tenure.enqueue_rows does the work for arrays of checked values (the library checks with the same rules in Rust);
+-- tenure.enqueue_rows does the work for arrays of checked values (the library checks with the same rules in Rust, and
+-- stores jobs that meet nobody by enqueue_plain.sql, which must mean the same);
 -- tenure.enqueue and tenure.enqueue_many are for people and other languages: they check, fill in defaults and notify.
 -- All of them run in the caller's transaction.
 
@@ -100,7 +101,7 @@ declare
   waits uuid[] := array(select w.id from unnest(_ids, _waiting) w (id, waiting) where w.waiting);
   stored uuid[];
   known uuid[];
-  taken uuid[] := '{}';
+  taken tenure.unique_key;
   off uuid;
   k record;
 begin
@@ -132,8 +133,11 @@ begin
     continue when holders[k.ord] is distinct from k.id;
     holders[k.ord] := tenure.take_key(k.tenant, k.scope, k.key, k.policy, k.id, k.expires_at, k.digest, _ids, moment);
     -- A job that the call names twice has the key since its first mention: it was not stored before, and may yet not be.
-    if holders[k.ord] = k.id then taken := taken || k.id;
-    elsif holders[k.ord] is null and k.id = any (taken) then holders[k.ord] := k.id; end if;
+    if holders[k.ord] = k.id then
+      taken := row(k.tenant, k.scope, k.key, k.policy, k.id, null, null);
+    elsif holders[k.ord] is null and (taken.tenant, taken.scope, taken.key, taken.job) = (k.tenant, k.scope, k.key, k.id) then
+      holders[k.ord] := k.id;
+    end if;
     if holders[k.ord] <> k.id and k.idempotency_key is not null then
       update tenure.unique_key u set job = holders[k.ord]
         where u.tenant = k.tenant and u.scope = tenure.idempotency_scope() and u.key = k.idempotency_key;

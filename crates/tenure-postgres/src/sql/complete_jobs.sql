@@ -1,7 +1,7 @@
 -- complete_jobs.sql: end attempts of any leases of one worker as succeeded, and drop each lease that this empties.
 -- Rows are the attempts that were not ended now: their lease moved on; refuse_endings.sql tells. When one has ended
--- before, this raises 23505 and writes nothing; end_jobs.sql then writes the rest. That is rare, and `on conflict`, which
--- looks first, would cost every job.
+-- before, this raises 23505 and writes nothing. Then it is tried lease by lease, and end_jobs.sql writes what is left of
+-- the one that raises again. That is rare, and `on conflict`, which looks first, would cost every job.
 --   $1 worker, $2 the leases, then for each attempt: $3 lease, $4 job, $5 result, $6 usage (null: nobody has one);
 --   $7 now or null for the clock
 --

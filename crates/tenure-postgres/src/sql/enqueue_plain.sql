@@ -3,8 +3,9 @@
 -- these days. An id that is taken raises 23505, and enqueue_jobs.sql tells which job it stands for.
 --   $1 … $13 columns, $14 now or null for the clock
 --
--- Ids of version 7 sort by their time, so two of them bound the days around now. The rows are sorted: two sends of one
--- batch in another order must not wait for each other.
+-- Ids of version 7 sort by their time, so two of them bound the days around now. The rows are sorted, and a ready row
+-- comes after its job row, as in tenure.enqueue_rows: two sends of one batch must not wait for each other, and nobody
+-- shall wait for the ready row of a job that is only being repeated. What due and waiting mean is told there as well.
 with moment as materialized (
   select at, (lpad(to_hex(greatest(ms - 86000000, 0)), 12, '0') || repeat('0', 20))::uuid as first, (lpad(to_hex(ms + 86000000), 12, '0') || repeat('0', 20))::uuid as last
   from coalesce($14::timestamptz, clock_timestamp()) at cross join lateral cast(extract(epoch from at) * 1000 as bigint) ms
@@ -24,9 +25,10 @@ with moment as materialized (
   insert into tenure.job (id, created_at, run_at, tenant, queue, priority, max_attempts, max_losses, kind, backoff, trace, payload)
   select i.id, i.at, i.run_at, i.tenant, i.queue, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.trace, i.payload::jsonb
   from input i where exists (select from whole)
+  returning id, run_at, queue, priority
 ), readied as (
   insert into tenure.ready (run_at, job, queue, priority, state)
-  select case when i.waiting then 'infinity' else i.run_at end, i.id, i.queue, i.priority, case when i.waiting then 2 else 0 end
-  from input i where exists (select from whole)
+  select case when s.waits then 'infinity' else s.run_at end, s.id, s.queue, s.priority, case when s.waits then 2 else 0 end
+  from (select *, id = any (array(select id from input where waiting)) as waits from stored) s
 )
 select from whole

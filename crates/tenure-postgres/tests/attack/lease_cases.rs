@@ -5,6 +5,7 @@ use std::time::Duration;
 use tenure_core::seal::Anchor;
 use tenure_core::{How, JobId, Json, QueueName};
 use tenure_postgres::statement::COMPLETE_JOBS;
+use tenure_postgres::tx::enqueue_within;
 use tenure_store::clock::ManualClock;
 use tenure_store::lease::{ClaimJobs, Ended, Ending};
 use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError, audit};
@@ -78,6 +79,25 @@ pub(crate) async fn an_open_transaction_stops_no_seal(mut s: Stage) -> Verdict {
     let anchor = Anchor { no: first.no, rows: first.rows, hash: first.hash };
     let report = audit::verify(&s.store, Some(&anchor), |_| {}).await?;
     same("what the audit finds", &(report.findings, report.rows, report.tail), &(vec![], 3, 0))
+}
+
+/// An enqueue is repeated whose first job was lost meanwhile, and waits for somebody over its second: it is in nobody's way.
+pub(crate) async fn reclaim_passes_by_an_enqueue_sent_again(mut s: Stage) -> Verdict {
+    let jobs = s.new_jobs(2);
+    let (lost, other) = (jobs[0].id, jobs[1].clone());
+    s.store.enqueue_jobs(vec![jobs[0].clone()]).await?;
+    s.claim_due(1).await?;
+    s.expire();
+    s.user.batch_execute("begin").await?;
+    enqueue_within(&s.user, &[other]).await?;
+    let store = s.store.clone();
+    let again = tokio::spawn(async move { store.enqueue_jobs(jobs).await });
+    s.until_blocked(&again, 1).await;
+    let reclaimed: Vec<JobId> = s.store.reclaim_jobs(None, 10).await?.iter().map(|one| one.job).collect();
+    same("what was reclaimed", &reclaimed, &vec![lost])?;
+    s.user.batch_execute("rollback").await?;
+    same("what was stored then", &again.await??.len(), &2)?;
+    s.is_sound().await
 }
 
 /// Reclaim leaves a lease alone while a report under it is on its way, and takes the rest when that is done.

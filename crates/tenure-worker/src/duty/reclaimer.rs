@@ -24,8 +24,16 @@ pub(crate) struct Reclaimer {
 #[derive(Default)]
 struct Rhythm {
     last: Option<Instant>,
-    seen: Option<(Timestamp, Instant)>,
+    seen: Option<Look>,
     hold_until: Option<Instant>,
+}
+
+/// One look at the store's clock: what it said, at some moment between the question and the answer.
+#[derive(Clone, Copy)]
+struct Look {
+    said: Timestamp,
+    asked: Instant,
+    answered: Instant,
 }
 
 impl Reclaimer {
@@ -68,12 +76,9 @@ impl Reclaimer {
     /// lease time, so that long nothing is taken back. Set back, it keeps what is due waiting: that is only told.
     async fn clock_jumped(&self, rhythm: &mut Rhythm) -> Result<bool, StoreError> {
         let asked = Instant::now();
-        let now = self.shared.store.now().await?;
-        let jump = rhythm.seen.replace((now, asked)).and_then(|(before, at)| {
-            let ours = asked - at;
-            Jump::between(before, now, ours, ours + asked.elapsed())
-        });
-        match jump {
+        let said = self.shared.store.now().await?;
+        let look = Look { said, asked, answered: Instant::now() };
+        match rhythm.seen.replace(look).and_then(|before| Jump::between(before, look)) {
             Some(Jump::Forward(by)) => {
                 let queues = self.shared.store.list_queues().await?;
                 let ttl = queues.iter().map(|queue| queue.lease_ttl).max().unwrap_or_default();
@@ -103,9 +108,11 @@ enum Jump {
 }
 
 impl Jump {
-    /// Our own clock says that between `least` and `most` has passed.
-    fn between(before: Timestamp, now: Timestamp, least: Duration, most: Duration) -> Option<Self> {
-        let (ahead, behind) = (now.since(before.plus(most)), before.plus(least).since(now));
+    fn between(before: Look, now: Look) -> Option<Self> {
+        // So much has passed by our own clock, at least and at most: either answer may have been long on its way.
+        let least = now.asked.saturating_duration_since(before.answered);
+        let most = now.answered.saturating_duration_since(before.asked);
+        let (ahead, behind) = (now.said.since(before.said.plus(most)), before.said.plus(least).since(now.said));
         match (ahead > JUMP, behind > JUMP) {
             (true, _) => Some(Self::Forward(ahead)),
             (_, true) => Some(Self::Back(behind)),
@@ -118,24 +125,37 @@ impl Jump {
 mod tests {
     use super::*;
 
-    /// Ten seconds have passed here, or eleven: the answer took one.
-    fn jump(moved_s: i64) -> Option<Jump> {
-        let (before, s) = (Timestamp::from_micros(1_000_000_000_000), Duration::from_secs);
-        let now = Timestamp::from_micros(before.as_micros() + moved_s * 1_000_000);
-        Jump::between(before, now, s(10), s(11))
+    const S: Duration = Duration::from_secs(1);
+
+    /// Two looks that are answered after `took` seconds each, the second asked ten seconds after the first answer. The
+    /// store's clock moved so much between them.
+    fn jump(took: [u32; 2], moved_s: i64) -> Option<Jump> {
+        let (said, asked) = (Timestamp::from_micros(1_000_000_000_000), Instant::now());
+        let before = Look { said, asked, answered: asked + S * took[0] };
+        let asked = before.answered + S * 10;
+        let said = Timestamp::from_micros(said.as_micros() + moved_s * 1_000_000);
+        Jump::between(before, Look { said, asked, answered: asked + S * took[1] })
     }
 
     #[test]
     fn a_clock_that_goes_has_not_jumped() {
-        for moved_s in [5, 10, 11, 16] {
-            assert_eq!(jump(moved_s), None, "{moved_s}");
+        for moved_s in [5, 10, 15] {
+            assert_eq!(jump([0, 0], moved_s), None, "{moved_s}");
+        }
+    }
+
+    /// The store read its clock at the end of a slow answer, or at its beginning.
+    #[test]
+    fn an_answer_that_was_slow_is_no_jump() {
+        for (took, moved_s) in [([8, 0], 10), ([8, 0], 18), ([0, 8], 10), ([0, 8], 18), ([8, 8], 26)] {
+            assert_eq!(jump(took, moved_s), None, "{took:?} {moved_s}");
         }
     }
 
     #[test]
     fn a_clock_that_was_set_has_jumped() {
-        assert_eq!(jump(17), Some(Jump::Forward(Duration::from_secs(6))));
-        assert_eq!(jump(4), Some(Jump::Back(Duration::from_secs(6))));
-        assert_eq!(jump(-600), Some(Jump::Back(Duration::from_secs(610))));
+        assert_eq!(jump([0, 0], 16), Some(Jump::Forward(S * 6)));
+        assert_eq!(jump([0, 0], 4), Some(Jump::Back(S * 6)));
+        assert_eq!(jump([1, 1], -600), Some(Jump::Back(S * 610)));
     }
 }

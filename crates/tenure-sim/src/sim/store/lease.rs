@@ -158,12 +158,9 @@ impl LeaseStore for Wire {
                     site.world.add("swept_unheard", usize::from(matches!(swept, Swept::Unheard | Swept::Late)));
                     site.world.add("swept_late_commit", usize::from(swept == Swept::Late));
                     let keeps = node.as_ref().filter(|node| node.is_up() && !node.is_told_to_stop());
-                    match keeps.filter(|_| swept == Swept::Running) {
-                        Some(node) => {
-                            let text = format!("{} from {}", site.world.ledger.name_of(*job), node.name());
-                            site.world.ledger.find(Rule::GivenAway, text);
-                        }
-                        None => {}
+                    if let Some(node) = keeps.filter(|_| swept == Swept::Running) {
+                        let text = format!("{} from {}", site.world.ledger.name_of(*job), node.name());
+                        site.world.ledger.find(Rule::GivenAway, text);
                     }
                 }
                 Ok(released)
