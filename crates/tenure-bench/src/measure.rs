@@ -23,7 +23,7 @@ pub use drain_two::{PART, PART_STORE, run_part};
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Ten producers, one job a transaction.
+    /// Ten producers, one job a call.
     EnqueueSingle,
     /// Two producers, a thousand jobs a transaction.
     EnqueueBulk,
@@ -93,7 +93,7 @@ impl Measure {
     /// What it is, for people.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::EnqueueSingle => "10 producers, one job a transaction",
+            Self::EnqueueSingle => "10 producers in one process, one job a call; those that meet share a transaction",
             Self::EnqueueBulk => "2 producers, 1,000 jobs a transaction",
             Self::Drain => "one process at its best setting, jobs that do nothing",
             Self::Drain10 => "10 at a time, none claimed ahead",

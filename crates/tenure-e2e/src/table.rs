@@ -17,6 +17,10 @@ A row *held* when everything below was so **and** the fault really hit as often 
 The pass line is the same for every row: no acknowledged enqueue is lost, no ending is accepted from a lease that was over, no effect of a completing transaction is there twice, the server counts no deadlock, and nothing is still open a lease, a look for expired leases and 5 s after the fault.
 The bounded part of every row runs in `./x test`; how it works is in [TESTING.md](TESTING.md).
 
+*Bite* is how often the fault really hit; *run* is how long it took and at which commit (`+`: with changes that were not committed).
+Leases are 1 to 5 s here, so promises that hang on the lease time are shorter than with the default of 60 s; programs are debug builds, so rates say nothing about speed.
+Numbers that are missing between F1 and F35 belong to gates, runs and the server, which are to come.
+
 | id | fault | injected | numbers | bite | pass line | verdict | run |
 |---|---|---|---|---|---|---|---|
 ";

@@ -1,6 +1,6 @@
 //! `tenure bench`: measure this machine, beside the raw floor of the same tables.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -23,14 +23,18 @@ Examples:
   tenure --database postgres://localhost/postgres bench --measure drain --rounds 5
                                                    databases of its own on your server, dropped afterwards
 
+Measures: enqueue_single, enqueue_bulk, drain, drain_10, drain_mixed, latency, drain_two, drain_pinned,
+drain_backlog.
+
 On a terminal it prints a table, elsewhere and with --json one line of JSON for each measure. The ratio is what
-to look at: 1 is as fast as plain SQL on the same tables, with no checks, no history and no handlers.";
+to look at: 1 is as fast as plain SQL on the same tables, with no checks, no history and no handlers. One round
+on a busy machine can be off by half: take three.";
 
 /// Measure enqueues, drains and latency beside the raw floor
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
-    /// sqlite, the default: files in a temporary directory; or postgres: the server of --database
+    /// sqlite: temporary files, the default without --database; or postgres: the server of --database
     #[arg(long, value_name = "STORE", value_parser = ["sqlite", "postgres"], hide_possible_values = true)]
     store: Option<String>,
     /// Start a private PostgreSQL from the system's programs; its commits wait for the disk
@@ -73,17 +77,24 @@ pub(crate) fn run_part() -> Result<Answer, Failure> {
 }
 
 async fn measure_all(args: &BenchArgs, place: &Place, out: &mut Output) -> Result<Answer, Failure> {
+    if let Some(path) = &args.html {
+        // Before anything is measured: minutes later would be late to hear that it cannot be written.
+        write_page(path, "")?;
+    }
     let arena = Arena::open(place).await.map_err(failed)?;
     let measured = measure_in(&arena, args, out).await;
     // Whatever happened, nothing is left behind.
     arena.close().await.map_err(failed)?;
     let (lines, about) = measured?;
     if let Some(path) = &args.html {
-        std::fs::write(path, page::page(&lines, &about)).map_err(|error| {
-            Failure::new("html", exit::REFUSED, format!("{} cannot be written", path.display())).caused_by(&error)
-        })?;
+        write_page(path, &page::page(&lines, &about))?;
     }
     Ok(Answer::Done)
+}
+
+fn write_page(path: &Path, text: &str) -> Result<(), Failure> {
+    let refuse = || Failure::new("html", exit::REFUSED, format!("{} cannot be written", path.display()));
+    std::fs::write(path, text).map_err(|error| refuse().caused_by(&error))
 }
 
 async fn measure_in(arena: &Arena, args: &BenchArgs, out: &mut Output) -> Result<(Vec<Line>, About), Failure> {
@@ -130,7 +141,10 @@ fn for_people(measure: Measure, line: &Line) -> String {
 
 fn place(args: &BenchArgs, global: &Global) -> Result<Place, Failure> {
     match (&global.database, args.store.as_deref(), args.postgres_local) {
-        (_, _, true) => Ok(Place::PostgresLocal),
+        (Some(_), _, true) => {
+            Err(Failure::usage("bench", "--postgres-local starts a server of its own: leave --database out"))
+        }
+        (None, _, true) => Ok(Place::PostgresLocal),
         (Some(url), None | Some("postgres"), false) if url.starts_with("postgres") => Ok(Place::Database(url.clone())),
         (Some(_), _, false) => Err(Failure::usage(
             "bench",

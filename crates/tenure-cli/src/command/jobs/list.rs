@@ -72,7 +72,7 @@ pub(super) async fn run(args: ListArgs, session: &mut Session) -> Result<Answer,
     }
     if jobs.is_empty() {
         let everything = JobFilter { limit: filter.limit, ..JobFilter::default() };
-        let nothing = if filter == everything { "No jobs yet. Try: tenure enqueue hello" } else { "No such jobs." };
+        let nothing = if filter == everything { "No jobs yet. Try: tenure enqueue sleep" } else { "No such jobs." };
         session.out.line(nothing);
         return Ok(Answer::Done);
     }

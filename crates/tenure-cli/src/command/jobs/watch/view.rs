@@ -117,7 +117,7 @@ fn picture(look: &Look, title: &str, rows: usize, color: bool) -> String {
     }
     text.push('\n');
     if look.jobs.is_empty() {
-        text.push_str("No jobs yet. Try: tenure enqueue hello\n");
+        text.push_str("No jobs yet. Try: tenure enqueue sleep\n");
     } else {
         text.push_str(&job_table(&look.jobs, look.at).render(color));
     }
