@@ -45,7 +45,7 @@ struct Lease {
 struct Job {
     ctx: Ctx,
     /// A handler that has a timeout, and that blocks its thread, is given up by the keeper then.
-    give_up_at: Option<Instant>,
+    times_out_at: Option<Instant>,
 }
 
 /// A lease as it was claimed.
@@ -73,17 +73,17 @@ impl Held {
     pub(crate) fn take(&self, taken: &Taken, jobs: &[Ctx]) {
         let Taken { lease, ttl, renew_every, sent } = *taken;
         let jobs: BTreeMap<JobId, Job> =
-            jobs.iter().map(|ctx| (ctx.job_id(), Job { ctx: ctx.clone(), give_up_at: None })).collect();
+            jobs.iter().map(|ctx| (ctx.job_id(), Job { ctx: ctx.clone(), times_out_at: None })).collect();
         let size = jobs.len();
         let held = Lease { ttl, renew_every, deadline: deadline(sent, ttl), renew_at: sent + renew_every, jobs, size };
         self.lock().by_no.insert(lease, held);
         self.changed.notify_one();
     }
 
-    /// A handler starts that may run until `give_up_at` at most; or it has ended, and only its report is on its way.
-    pub(crate) fn limit(&self, ctx: &Ctx, give_up_at: Option<Instant>) {
+    /// A handler starts that may run until `times_out_at` at most; or it has ended, and only its report is on its way.
+    pub(crate) fn limit(&self, ctx: &Ctx, times_out_at: Option<Instant>) {
         if let Some(job) = self.lock().by_no.get_mut(&ctx.fence()).and_then(|lease| lease.jobs.get_mut(&ctx.job_id())) {
-            job.give_up_at = give_up_at;
+            job.times_out_at = times_out_at;
         }
     }
 
@@ -174,12 +174,12 @@ impl Held {
         fenced
     }
 
-    /// Attempts whose handlers neither ended nor could be stopped in their time.
+    /// Attempts whose handlers are beyond their time.
     pub(crate) fn overdue(&self) -> Vec<Ctx> {
         let now = Instant::now();
         let leases = self.lock();
         let jobs = leases.by_no.values().flat_map(|held| held.jobs.values());
-        jobs.filter(|job| job.give_up_at.is_some_and(|at| at <= now)).map(|job| job.ctx.clone()).collect()
+        jobs.filter(|job| job.times_out_at.is_some_and(|at| at <= now)).map(|job| job.ctx.clone()).collect()
     }
 
     /// When the next lease must be let go of.

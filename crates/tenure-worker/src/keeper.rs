@@ -10,6 +10,7 @@
 //! A renewal that is not answered, or not for every number, is neither good nor bad news: it is repeated every second or
 //! so, and the deadline stays where the last accepted one put it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ use crate::shared::{Shared, count};
 
 /// How often the keeper looks around.
 const ROUND: Duration = Duration::from_millis(200);
+/// A handler that has not stopped so long after it was dropped blocks its thread.
+const BLOCKED_FOR: Duration = Duration::from_secs(1);
 /// How soon an unanswered renewal is repeated.
 const RENEW_AGAIN: Duration = Duration::from_secs(1);
 /// How often cancel requests of held jobs are asked for.
@@ -96,7 +99,7 @@ impl Drop for Keeper {
 }
 
 async fn keep(shared: &Shared, closing: &Flag) {
-    let mut rounds = Rounds { shared, store: None, told: None, cancels_at: Instant::now() };
+    let mut rounds = Rounds { shared, store: None, told: None, cancels_at: Instant::now(), overdue: BTreeMap::new() };
     tokio::select! {
         biased;
         () = closing.raised() => {}
@@ -174,6 +177,8 @@ struct Rounds<'s> {
     store: Option<Arc<dyn Store>>,
     told: Option<(Beat, Instant)>,
     cancels_at: Instant,
+    /// Handlers that are beyond their time, and for how many rounds.
+    overdue: BTreeMap<(LeaseNo, JobId), u32>,
 }
 
 impl Rounds<'_> {
@@ -235,12 +240,23 @@ impl Rounds<'_> {
         dropped.map(drop)
     }
 
-    /// Reports handlers that block their thread beyond their time: nobody else can, if they block all of them.
-    async fn give_up_overdue(&self, store: &dyn Store) -> Result<(), StoreError> {
-        for ctx in self.shared.held.overdue() {
+    /// Reports handlers that block their thread beyond their time: nobody else can, if they block all of them. Their slot
+    /// has the time it needs to stop them first, counted in rounds: a process that stood still, all of it, has not got
+    /// round to that yet, whatever the clock says.
+    async fn give_up_overdue(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        let overdue = self.shared.held.overdue();
+        let before = std::mem::take(&mut self.overdue);
+        for ctx in &overdue {
+            let name = (ctx.fence(), ctx.job_id());
+            self.overdue.insert(name, before.get(&name).map_or(1, |rounds| rounds + 1));
+        }
+        let patience = self.shared.options.cancel_grace + BLOCKED_FOR;
+        let is_blocked =
+            |ctx: &Ctx| self.overdue.get(&(ctx.fence(), ctx.job_id())).is_some_and(|n| ROUND * *n > patience);
+        for ctx in overdue.iter().filter(|ctx| is_blocked(ctx)) {
             let Some(route) = self.shared.routes.get(ctx.kind()) else { continue };
             let rules = route.rules.as_ref().unwrap_or(&self.shared.options.rules);
-            let ending = judge::timed_out(&ctx, route.timeout.unwrap_or_default(), rules, random::roll());
+            let ending = judge::timed_out(ctx, route.timeout.unwrap_or_default(), rules, random::roll());
             let (worker, lease, job) = (ctx.0.worker, ctx.fence(), ctx.job_id());
             let answers = store.end_jobs(EndJobs { worker, lease, jobs: vec![EndJob { job, ending }] }).await?;
             match answers.first() {

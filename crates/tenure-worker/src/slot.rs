@@ -120,8 +120,8 @@ async fn execute(shared: &Shared, route: &Arc<Route>, ctx: &Ctx) -> Outcome {
     let cancel_grace = shared.options.cancel_grace;
     let started = Instant::now();
     if let Some(timeout) = route.timeout {
-        // A second more than the slot itself needs: only a blocked thread is left to the keeper.
-        shared.held.limit(ctx, Some(started + timeout + cancel_grace + Duration::from_secs(1)));
+        // The keeper gives us some time more: only a blocked thread is left to it.
+        shared.held.limit(ctx, Some(started + timeout));
     }
     // Making the future may panic as well as running it.
     let mut handler = match catch_unwind(AssertUnwindSafe(|| route.call(&ctx.0.job.payload, ctx))) {
