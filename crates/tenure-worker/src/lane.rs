@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::ctx::Ctx;
+use crate::flight::{CLAIMS_MAX, Flights};
 
 /// A claim waits for a fourth of the places to be free, but no longer than this.
 const CLAIM_PART: u32 = 4;
@@ -38,6 +39,7 @@ pub(crate) struct Lane {
     pub(crate) dry: bool,
     /// When the store was last told that somebody waits here.
     pub(crate) pushed: Option<Instant>,
+    pub(crate) flights: Flights,
 }
 
 /// What the loop and the runners of a lane share.
@@ -81,27 +83,32 @@ impl Lane {
             unended: AtomicU32::new(0),
             reporting: AtomicU32::new(0),
         };
-        Self { queue, desk: Arc::new(desk), turn: 0, dry: false, pushed: None }
+        Self { queue, desk: Arc::new(desk), turn: 0, dry: false, pushed: None, flights: Flights::default() }
     }
 
     /// How many jobs the next claim may take: never more than what is free.
     pub(crate) fn free(&self) -> u32 {
-        self.desk.room().min(LEASE_JOBS_MAX)
+        self.room().min(LEASE_JOBS_MAX)
     }
 
-    /// What the next claims may take, each under a lease of its own. Where there is room for two whole leases they are
-    /// claimed side by side: one waits for its commit while the server works on the other.
-    pub(crate) fn claims(&self) -> Vec<u32> {
-        match self.desk.room() {
-            room if room >= 2 * LEASE_JOBS_MAX => vec![LEASE_JOBS_MAX; 2],
-            room => vec![room.min(LEASE_JOBS_MAX)],
+    fn room(&self) -> u32 {
+        self.desk.room().saturating_sub(self.flights.jobs())
+    }
+
+    /// What the next claim may take, if one is to be sent: a second or third only for a whole lease, and only where the
+    /// last one found something.
+    pub(crate) fn next_claim(&self) -> Option<u32> {
+        match (self.flights.count(), self.room()) {
+            (0, room) if room > 0 => Some(room.min(LEASE_JOBS_MAX)),
+            (1..CLAIMS_MAX, room) if !self.dry && room >= LEASE_JOBS_MAX => Some(LEASE_JOBS_MAX),
+            _ => None,
         }
     }
 
     /// Whether a claim now is worth its round trip: nothing is left to run here, nobody knows of more, or a good part is
     /// free.
     fn is_worth_a_claim(&self) -> bool {
-        let free = self.desk.room();
+        let free = self.room();
         free > 0 && (self.dry || free >= self.desk.good_part() || self.desk.unended.load(Ordering::Acquire) == 0)
     }
 

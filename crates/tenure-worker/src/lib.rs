@@ -46,6 +46,7 @@ pub mod machine;
 pub mod random;
 
 mod flag;
+mod flight;
 mod idle;
 mod name;
 mod shared;

@@ -15,6 +15,7 @@ use tenure_store::lease::{ClaimJobs, Claimed};
 use tokio::time::Instant;
 
 use crate::duty::{Reclaimer, Sweeper};
+use crate::flight::Landed;
 use crate::lane::{self, Lane};
 use crate::reporter::Reporter;
 use crate::runner::{Lines, run_jobs};
@@ -37,7 +38,7 @@ pub(crate) struct Loop {
     misses: u32,
     /// The lane to begin with, so that no queue is always last.
     first: usize,
-    found: Vec<Found>,
+    found: Option<Found>,
     waiting: Option<Waiting>,
 }
 
@@ -68,7 +69,7 @@ impl Loop {
             state: State::Startup,
             misses: 0,
             first: 0,
-            found: Vec::new(),
+            found: None,
             waiting: None,
         }
     }
@@ -101,6 +102,7 @@ impl Loop {
             };
             self.step(event);
         }
+        self.hear_out().await;
     }
 
     async fn act(&mut self) -> Event {
@@ -148,17 +150,29 @@ impl Loop {
         if let Err(error) = self.reclaimer.run_if_due().await {
             return self.broken("reclaiming", &error);
         }
-        if let Err(error) = self.sweeper.run_if_unsure().await {
+        if let Err(error) = self.sweep().await {
             return self.broken("releasing unknown leases", &error);
         }
         Event::Recover
     }
 
-    /// Looks into each queue that has free slots.
+    /// Gives back what lost claims took, unless one is on its way: what that takes is not known yet.
+    async fn sweep(&mut self) -> Result<(), StoreError> {
+        match self.is_claiming() {
+            true => Ok(()),
+            false => self.sweeper.run_if_unsure().await,
+        }
+    }
+
+    fn is_claiming(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.flights.count() > 0)
+    }
+
+    /// Looks into each queue that has free slots, or from which something is on its way.
     async fn poll(&mut self) -> Event {
         let stopping = Arc::clone(&self.shared.stopping);
-        loop {
-            if let Err(error) = self.sweeper.run_if_unsure().await {
+        while !self.is_claiming() {
+            if let Err(error) = self.sweep().await {
                 return self.broken("releasing unknown leases", &error);
             }
             tokio::select! {
@@ -173,44 +187,47 @@ impl Loop {
         self.first = (self.first + 1) % self.lanes.len().max(1);
         for offset in 0..self.lanes.len() {
             let lane = (self.first + offset) % self.lanes.len();
-            if self.lanes[lane].free() == 0 {
+            if self.lanes[lane].free() == 0 && self.lanes[lane].flights.count() == 0 {
                 self.lanes[lane].dry = false;
                 continue;
             }
             match self.claim(worker, lane).await {
-                Ok(found) if !found.is_empty() => {
+                Ok(Some(found)) => {
                     self.lanes[lane].dry = false;
-                    self.found = found;
+                    self.found = Some(found);
                     return Event::Find;
                 }
-                Ok(_) => self.lanes[lane].dry = true,
+                Ok(None) => self.lanes[lane].dry = true,
                 Err(error) => return self.broken("claiming", &error),
             }
         }
         Event::Miss
     }
 
-    /// Claims what there is room for. A connection that broke under it is worth a second try before the whole loop waits.
-    async fn claim(&mut self, worker: WorkerId, at: usize) -> Result<Vec<Found>, StoreError> {
+    /// Claims what there is room for, and answers what lands first; nothing when all have landed with nothing. A
+    /// connection that broke under one is worth a second try before the whole loop waits.
+    async fn claim(&mut self, worker: WorkerId, at: usize) -> Result<Option<Found>, StoreError> {
         for again in [true, false] {
-            let mut found = Vec::new();
+            self.send_claims(worker, at);
             let mut failed = None;
-            let sent = Instant::now();
-            for answer in self.claim_once(worker, at).await {
+            while let Some(Landed { sent, answer }) = self.lanes[at].flights.land().await {
                 match answer {
-                    Ok(claimed) => found.extend(claimed.map(|claimed| Found { lane: at, claimed, sent })),
-                    Err(error) => failed = Some(error),
+                    Ok(Some(claimed)) => {
+                        self.shared.trouble.over();
+                        return Ok(Some(Found { lane: at, claimed, sent }));
+                    }
+                    Ok(None) => {}
+                    Err(error) => {
+                        // It may have been committed: what it took is given back when it shows up.
+                        self.sweeper.set_unsure();
+                        failed = Some(error);
+                    }
                 }
             }
             let Some(error) = failed else {
                 self.shared.trouble.over();
-                return Ok(found);
+                return Ok(None);
             };
-            // It may have been committed: what it took is given back when it shows up.
-            self.sweeper.set_unsure();
-            if !found.is_empty() {
-                return Ok(found);
-            }
             if !again || !error.is_passing() || self.shared.stopping.is_up() {
                 return Err(error);
             }
@@ -218,45 +235,50 @@ impl Loop {
         unreachable!("the second try returns")
     }
 
-    /// One claim, or two side by side.
-    async fn claim_once(&mut self, worker: WorkerId, at: usize) -> Vec<Result<Option<Claimed>, StoreError>> {
+    /// Sends as many claims as there is room for; none when something has to be swept first.
+    fn send_claims(&mut self, worker: WorkerId, at: usize) {
         let lane = &mut self.lanes[at];
-        let mut requests = Vec::new();
-        for limit in lane.claims() {
-            requests.push(ClaimJobs::turn(worker, lane.queue.clone(), limit, lane.turn));
+        while let Some(limit) = lane.next_claim()
+            && (lane.flights.count() == 0 || !self.sweeper.is_due())
+        {
+            let request = ClaimJobs::turn(worker, lane.queue.clone(), limit, lane.turn);
             lane.turn += 1;
+            lane.flights.send(&self.shared, request);
         }
-        let store = &self.shared.store;
-        match (requests.pop(), requests.pop()) {
-            (Some(one), Some(other)) => {
-                let (one, other) = tokio::join!(store.claim_jobs(one), store.claim_jobs(other));
-                vec![one, other]
+    }
+
+    /// What is on its way when the worker drains is waited for, but not long, and goes to slots, which give it back.
+    async fn hear_out(&mut self) {
+        let _left_to_the_keeper = tokio::time::timeout(LAST_CALL, async {
+            for at in 0..self.lanes.len() {
+                while let Some(Landed { sent, answer }) = self.lanes[at].flights.land().await {
+                    if let Ok(Some(claimed)) = answer {
+                        self.found = Some(Found { lane: at, claimed, sent });
+                        self.hand_out();
+                    }
+                }
             }
-            (Some(one), None) => vec![store.claim_jobs(one).await],
-            (None, _) => Vec::new(),
-        }
+        })
+        .await;
     }
 
     /// Gives the claimed jobs to slots.
     fn hand_out(&mut self) -> Event {
         let Some(worker) = self.shared.worker.get().copied() else { return Event::Yield };
-        let mut event = Event::Yield;
-        for Found { lane, claimed, sent } in std::mem::take(&mut self.found) {
-            self.misses = 0;
-            for job in &claimed.canceled {
-                tracing::info!(job.id = %job, "canceled before it ran");
-            }
-            if claimed.jobs.is_empty() {
-                continue;
-            }
-            event = Event::Claim;
-            let lane = &self.lanes[lane];
-            let contexts = self.shared.take(claimed, &lane.queue, worker, sent);
-            for runner in lane.put(contexts) {
-                self.shared.spawn(run_jobs(Arc::clone(&self.shared), self.reporter.clone(), runner));
-            }
+        let Some(Found { lane, claimed, sent }) = self.found.take() else { return Event::Yield };
+        self.misses = 0;
+        for job in &claimed.canceled {
+            tracing::info!(job.id = %job, "canceled before it ran");
         }
-        event
+        if claimed.jobs.is_empty() {
+            return Event::Yield;
+        }
+        let lane = &self.lanes[lane];
+        let contexts = self.shared.take(claimed, &lane.queue, worker, sent);
+        for runner in lane.put(contexts) {
+            self.shared.spawn(run_jobs(Arc::clone(&self.shared), self.reporter.clone(), runner));
+        }
+        Event::Claim
     }
 
     /// Tells the store that somebody waits, and chooses how long.

@@ -40,9 +40,14 @@ impl Sweeper {
         }
     }
 
+    /// Whether there is something to ask now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.unsure_until.is_some() && Instant::now() >= self.ask_at
+    }
+
     pub(crate) async fn run_if_unsure(&mut self) -> Result<(), StoreError> {
         let (Some(until), Some(worker)) = (self.unsure_until, self.shared.worker.get().copied()) else { return Ok(()) };
-        if Instant::now() < self.ask_at {
+        if !self.is_due() {
             return Ok(());
         }
         // Asked first: the sweep may be applied later than it is waited for, and then the loop has claimed again.
