@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use tenure_store::StoreError;
 
 use crate::options::{Mode, PgOptions};
@@ -83,6 +83,8 @@ fn pool(target: &Target, options: &PgOptions, desk: Desk) -> Result<Pool, StoreE
         Manager::from_config(config, target.tls.clone(), ManagerConfig { recycling_method: RecyclingMethod::Fast });
     let mut builder = Pool::builder(manager)
         .max_size(options.connections_max)
+        // The one that was used last has its plans and pages at hand.
+        .queue_mode(QueueMode::Lifo)
         .runtime(Runtime::Tokio1)
         .wait_timeout(Some(options.deadline))
         .create_timeout(Some(options.deadline));

@@ -7,9 +7,9 @@
 //! What a claim takes is unknown until it has landed. So nothing is swept as unknown while one is on its way, and the loop
 //! hears all of a lane before it says that there is nothing, that something broke, or that it drains.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use tenure_store::StoreError;
@@ -23,63 +23,69 @@ use crate::shared::Shared;
 /// Claims of one lane on their way at once.
 pub(crate) const CLAIMS_MAX: usize = 3;
 
+type Answer = Result<Option<Claimed>, StoreError>;
+type Claim = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
 /// The claims of one lane that are on their way. Dropped, they are given up.
 #[derive(Default)]
-pub(crate) struct Flights {
-    flying: Vec<Flight>,
-    tasks: JoinSet<()>,
-}
+pub(crate) struct Flights(Vec<Flight>);
 
 struct Flight {
     limit: u32,
     sent: Instant,
-    answer: oneshot::Receiver<Result<Option<Claimed>, StoreError>>,
+    /// Never locked: a lane is shared while it is looked at, and a future alone could not be.
+    answer: Mutex<Claim>,
 }
 
 /// A claim that was answered, and when it was sent.
 pub(crate) struct Landed {
     pub(crate) sent: Instant,
-    pub(crate) answer: Result<Option<Claimed>, StoreError>,
+    pub(crate) answer: Answer,
 }
 
 impl Flights {
     /// How many are on their way.
     pub(crate) fn count(&self) -> usize {
-        self.flying.len()
+        self.0.len()
     }
 
     /// What they may bring, all together.
     pub(crate) fn jobs(&self) -> u32 {
-        self.flying.iter().map(|flight| flight.limit).sum()
+        self.0.iter().map(|flight| flight.limit).sum()
     }
 
-    /// Sends a claim on its way, as a task of its own: its answer is read while others are.
-    pub(crate) fn send(&mut self, shared: &Arc<Shared>, request: ClaimJobs) {
-        let (tell, answer) = oneshot::channel();
-        self.flying.push(Flight { limit: request.limit, sent: Instant::now(), answer });
-        let store = Arc::clone(&shared.store);
-        // Nobody hears of it any more when the loop has ended: then the keeper's last word gives it back.
-        let claim = async move { drop(tell.send(store.claim_jobs(request).await)) };
-        shared.spawn_in(&mut self.tasks, claim);
+    /// Adds a claim. A lone one goes when [`land`](Self::land) is next asked; a further one goes at once, in a task.
+    pub(crate) fn add(&mut self, shared: &Arc<Shared>, request: ClaimJobs) {
+        let (store, limit) = (Arc::clone(&shared.store), request.limit);
+        let claim = Box::pin(async move { store.claim_jobs(request).await });
+        let answer = if self.0.is_empty() { claim } else { in_task(shared, claim) };
+        self.0.push(Flight { limit, sent: Instant::now(), answer: Mutex::new(answer) });
     }
 
-    /// The next one that lands; `None` when none is on its way.
+    /// The next one that lands; `None` when none is on its way. Who stops waiting loses nothing.
     pub(crate) async fn land(&mut self) -> Option<Landed> {
-        if self.flying.is_empty() {
-            return None;
-        }
-        while self.tasks.try_join_next().is_some() {}
-        let (at, answer) = poll_fn(|cx| {
-            for (at, flight) in self.flying.iter_mut().enumerate() {
-                if let Poll::Ready(answer) = Pin::new(&mut flight.answer).poll(cx) {
-                    return Poll::Ready((at, answer));
+        poll_fn(|cx| {
+            for at in 0..self.0.len() {
+                let answer = self.0[at].answer.get_mut().unwrap_or_else(PoisonError::into_inner);
+                if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
+                    let Flight { sent, .. } = self.0.remove(at);
+                    return Poll::Ready(Some(Landed { sent, answer }));
                 }
             }
-            Poll::Pending
+            if self.0.is_empty() { Poll::Ready(None) } else { Poll::Pending }
         })
-        .await;
-        let Flight { sent, .. } = self.flying.remove(at);
-        let lost = || StoreError::Unavailable("the claim's task has ended without an answer".to_owned(), None);
-        Some(Landed { sent, answer: answer.unwrap_or_else(|_| Err(lost())) })
+        .await
     }
+}
+
+/// Its answer is read while the loop hands out another's. The task ends when nobody waits for it any more.
+fn in_task(shared: &Arc<Shared>, claim: Claim) -> Claim {
+    let (tell, answer) = oneshot::channel();
+    let mut task = JoinSet::new();
+    shared.spawn_in(&mut task, async move { drop(tell.send(claim.await)) });
+    Box::pin(async move {
+        let _ended_with_this = task;
+        let lost = |_| StoreError::Unavailable("the claim's task has ended without an answer".to_owned(), None);
+        answer.await.map_err(lost)?
+    })
 }

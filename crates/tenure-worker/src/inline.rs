@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenure_core::WorkerId;
 use tenure_store::StoreError;
-use tenure_store::lease::{ClaimJobs, LEASE_JOBS_MAX};
+use tenure_store::lease::ClaimJobs;
 use tokio::time::Instant;
 
 use crate::lane::Lane;
@@ -23,10 +23,10 @@ pub(crate) async fn run_until_idle(shared: &Arc<Shared>) -> Result<Summary, Stor
         let mut found = false;
         for (queue, _) in &shared.about.queues {
             let sent = Instant::now();
-            let request = ClaimJobs::new(worker, queue.clone(), LEASE_JOBS_MAX);
+            let request = ClaimJobs::new(worker, queue.clone(), shared.options.lease_jobs);
             let Some(claimed) = shared.store.claim_jobs(request).await? else { continue };
             found = true;
-            let lane = Lane::new(queue.clone(), 1, LEASE_JOBS_MAX);
+            let lane = Lane::new(queue.clone(), 1, &shared.options);
             for mut runner in lane.put(shared.take(claimed, queue, worker, sent)) {
                 while let Some(held) = runner.next() {
                     slot::run(shared, &reporter, held).await;

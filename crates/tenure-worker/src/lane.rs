@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_core::QueueName;
-use tenure_store::lease::LEASE_JOBS_MAX;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::ctx::Ctx;
 use crate::flight::{CLAIMS_MAX, Flights};
+use crate::options::Options;
 
 /// A claim waits for a fourth of the places to be free, but no longer than this.
 const CLAIM_PART: u32 = 4;
@@ -48,6 +48,8 @@ pub(crate) struct Desk {
     slots: u32,
     /// Jobs that may be unended: the slots, and what is claimed ahead of them.
     capacity: u32,
+    /// Jobs that one claim takes at most.
+    lease_jobs: u32,
     waiting: Mutex<Waiting>,
     unended: AtomicU32,
     reporting: AtomicU32,
@@ -75,10 +77,11 @@ pub(crate) struct Place {
 pub(crate) struct Runner(Option<Arc<Desk>>);
 
 impl Lane {
-    pub(crate) fn new(queue: QueueName, slots: u32, prefetch: u32) -> Self {
+    pub(crate) fn new(queue: QueueName, slots: u32, options: &Options) -> Self {
         let desk = Desk {
             slots,
-            capacity: slots.saturating_add(prefetch),
+            capacity: slots.saturating_add(options.prefetch),
+            lease_jobs: options.lease_jobs,
             waiting: Mutex::default(),
             unended: AtomicU32::new(0),
             reporting: AtomicU32::new(0),
@@ -88,7 +91,7 @@ impl Lane {
 
     /// How many jobs the next claim may take: never more than what is free.
     pub(crate) fn free(&self) -> u32 {
-        self.room().min(LEASE_JOBS_MAX)
+        self.room().min(self.desk.lease_jobs)
     }
 
     fn room(&self) -> u32 {
@@ -99,8 +102,8 @@ impl Lane {
     /// last one found something.
     pub(crate) fn next_claim(&self) -> Option<u32> {
         match (self.flights.count(), self.room()) {
-            (0, room) if room > 0 => Some(room.min(LEASE_JOBS_MAX)),
-            (1..CLAIMS_MAX, room) if !self.dry && room >= LEASE_JOBS_MAX => Some(LEASE_JOBS_MAX),
+            (0, room) if room > 0 => Some(room.min(self.desk.lease_jobs)),
+            (1..CLAIMS_MAX, room) if !self.dry && room >= self.desk.lease_jobs => Some(self.desk.lease_jobs),
             _ => None,
         }
     }
@@ -135,7 +138,7 @@ impl Desk {
     }
 
     fn good_part(&self) -> u32 {
-        (self.capacity / CLAIM_PART).clamp(1, 2 * LEASE_JOBS_MAX)
+        (self.capacity / CLAIM_PART).clamp(1, 2 * self.lease_jobs)
     }
 
     /// Takes out what must not wait for a runner: all of it, or those that were told to stop.
@@ -206,7 +209,7 @@ pub(crate) async fn some_free(lanes: &[Lane], freed: &Notify) {
 /// Waits for those that end in this very moment, without any timer, until the next claims could take no more.
 async fn look_around(lanes: &[Lane]) {
     let unended = || lanes.iter().map(|lane| lane.desk.unended.load(Ordering::Acquire)).sum::<u32>();
-    let is_full = |lane: &Lane| lane.desk.room() >= lane.desk.capacity.min(2 * LEASE_JOBS_MAX);
+    let is_full = |lane: &Lane| lane.desk.room() >= lane.desk.capacity.min(2 * lane.desk.lease_jobs);
     let (mut left, mut silent) = (unended(), 0);
     while silent < SILENT_YIELDS && !lanes.iter().any(is_full) {
         tokio::task::yield_now().await;

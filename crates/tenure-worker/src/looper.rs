@@ -57,9 +57,12 @@ struct Waiting {
 
 impl Loop {
     pub(crate) fn new(shared: Arc<Shared>, reporter: Reporter, reclaimer: Arc<Reclaimer>) -> Self {
-        let prefetch = shared.options.prefetch;
-        let lanes =
-            shared.about.queues.iter().map(|(queue, slots)| Lane::new(queue.clone(), *slots, prefetch)).collect();
+        let lanes = shared
+            .about
+            .queues
+            .iter()
+            .map(|(queue, slots)| Lane::new(queue.clone(), *slots, &shared.options))
+            .collect();
         Self {
             sweeper: Sweeper::new(Arc::clone(&shared)),
             shared,
@@ -243,7 +246,7 @@ impl Loop {
         {
             let request = ClaimJobs::turn(worker, lane.queue.clone(), limit, lane.turn);
             lane.turn += 1;
-            lane.flights.send(&self.shared, request);
+            lane.flights.add(&self.shared, request);
         }
     }
 

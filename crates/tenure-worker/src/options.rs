@@ -7,6 +7,7 @@ use tenure_core::Invalid;
 use tenure_core::classify::RuleTable;
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::preset::{POLL_EVERY_DEFAULT, Preset, RECLAIM_EVERY_DEFAULT};
+use tenure_store::lease::LEASE_JOBS_MAX;
 use tenure_store::worker::QUEUES_MAX;
 
 use crate::machine::Machine;
@@ -31,6 +32,8 @@ pub(crate) struct Options {
     pub cancel_grace: Duration,
     /// Jobs claimed ahead of free slots, per queue. 0: none waits in memory behind a slow one.
     pub prefetch: u32,
+    /// Jobs that share a lease, at most.
+    pub lease_jobs: u32,
     /// How long ended jobs are kept; `None` keeps them for ever. Dead letters are kept in any case.
     pub retention: Option<Duration>,
     /// What handlers' errors mean.
@@ -62,6 +65,7 @@ impl Default for Options {
             grace: Duration::from_secs(30),
             cancel_grace: Duration::from_secs(5),
             prefetch: 0,
+            lease_jobs: LEASE_JOBS_MAX,
             retention: Some(Duration::from_secs(7 * 86_400)),
             rules: RuleTable::standard(),
             keeper: KeeperPlace::Thread,
@@ -85,6 +89,13 @@ impl Options {
         self.renew_every.iter().try_for_each(|every| check_time("renew_every", *every))?;
         check_patience("grace", self.grace)?;
         check_patience("cancel_grace", self.cancel_grace)?;
+        if !(1..=LEASE_JOBS_MAX).contains(&self.lease_jobs) {
+            return Err(Invalid::new(
+                "lease_jobs",
+                self.lease_jobs,
+                format!("1 to {LEASE_JOBS_MAX} jobs share a lease"),
+            ));
+        }
         if queues.is_empty() {
             return Err(Invalid::new(
                 "queues",

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ctx::Stop;
@@ -58,10 +59,15 @@ async fn run_in_order(shared: &Arc<Shared>, stop: impl Future<Output = ()>) {
         shared.stopping.raise();
         std::future::pending::<()>().await;
     };
+    // In a task, next to its slots and to what reads from the store: elsewhere every claim would wake one more thread.
+    let mut looping = JoinSet::new();
+    shared.spawn_in(&mut looping, async move { looper.run().await });
     tokio::select! {
         biased;
         () = told => {}
-        () = looper.run() => {}
+        ended = looping.join_next() => if let Some(Err(error)) = ended && error.is_panic() {
+            std::panic::resume_unwind(error.into_panic());
+        },
         () = lines.clear() => {}
     }
     lines.give_back();

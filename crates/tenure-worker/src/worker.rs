@@ -169,6 +169,13 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// At most so many jobs share a lease, 1 to 256, which is the default. What shares a lease is renewed together, and
+    /// lost together when the process dies.
+    pub fn lease_jobs(mut self, jobs: u32) -> Self {
+        self.options.lease_jobs = jobs;
+        self
+    }
+
     /// How long ended jobs are kept; `None`: for ever. Seven days unless set.
     pub fn retention(mut self, retention: Option<Duration>) -> Self {
         self.options.retention = retention;

@@ -63,6 +63,7 @@ fn begin(world: &Arc<World>, store: &SqliteStore, node: &Node) -> oneshot::Recei
         .grace(plan.grace)
         .cancel_grace(Duration::from_secs(1))
         .prefetch(plan.prefetch)
+        .lease_jobs(plan.lease_jobs)
         .retention(plan.retention)
         .keeper(KeeperPlace::Task)
         .machine(Arc::new(node.clone()));

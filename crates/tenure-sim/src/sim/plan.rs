@@ -15,6 +15,7 @@ pub(crate) struct Plan {
     /// Slots per queue, and jobs claimed ahead of them.
     pub(crate) slots: u32,
     pub(crate) prefetch: u32,
+    pub(crate) lease_jobs: u32,
     pub(crate) lease_ttl: Duration,
     pub(crate) poll_every: Duration,
     pub(crate) reclaim_every: Duration,
@@ -92,6 +93,8 @@ impl Plan {
             nodes: rng.between(3, 5) as usize,
             slots: rng.between(1, 4) as u32,
             prefetch: if rng.chance(250) { 3 } else { 0 },
+            // Small ones are claimed several at a time.
+            lease_jobs: if rng.chance(500) { rng.between(1, 2) as u32 } else { 256 },
             lease_ttl: rng.millis(3_000, 10_000),
             poll_every: rng.millis(500, 2_000),
             reclaim_every: rng.millis(500, 2_000),

@@ -182,6 +182,28 @@ async fn no_handler_starts_under_a_lease_that_is_over() {
     assert_eq!(hows, [How::Released, How::Succeeded]);
 }
 
+#[tokio::test]
+async fn no_more_jobs_share_a_lease_than_it_says() {
+    let bench = Bench::new().await;
+    let jobs = bench.client.enqueue_many((0..7).map(|n| Task { n })).await.unwrap();
+    let builder = || Worker::builder(&bench.store).queue("default", 7).handle(|_: Task| async {});
+    for wrong in [0, 257] {
+        let error = builder().lease_jobs(wrong).build().err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains("lease_jobs") && error.contains(&wrong.to_string()), "{error}");
+    }
+    let stop = async {
+        for job in &jobs {
+            bench.until(job.job(), JobState::Succeeded).await;
+        }
+    };
+    builder().lease_jobs(2).build().unwrap().run_until(stop).await.unwrap();
+    let mut shared = std::collections::BTreeMap::new();
+    for job in &jobs {
+        *shared.entry(bench.show(job.job()).await.attempts[0].lease).or_insert(0) += 1;
+    }
+    assert!(shared.values().all(|jobs| *jobs <= 2) && shared.values().any(|jobs| *jobs == 2), "{shared:?}");
+}
+
 #[test]
 fn times_that_no_clock_can_add_are_refused() {
     let store = tenure_sqlite::SqliteStore::in_memory(Default::default()).unwrap();

@@ -14,16 +14,17 @@ use crate::bench::{Bench, Task};
 
 /// Writes down every step of loop and slot.
 #[derive(Clone, Default)]
-struct Steps(Arc<Mutex<Vec<(String, String, String)>>>);
+struct Steps(Arc<Mutex<Vec<Step>>>);
 
 #[derive(Default)]
-struct Fields {
-    message: String,
+struct Step {
+    what: String,
+    job: String,
     from: String,
     to: String,
 }
 
-impl Visit for Fields {
+impl Visit for Step {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "from" => self.from = value.into(),
@@ -33,8 +34,10 @@ impl Visit for Fields {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        if field.name() == "message" {
-            write!(self.message, "{value:?}").unwrap();
+        match field.name() {
+            "message" => write!(self.what, "{value:?}").unwrap(),
+            "job.id" => write!(self.job, "{value:?}").unwrap(),
+            _ => {}
         }
     }
 }
@@ -54,10 +57,10 @@ impl tracing::Subscriber for Steps {
     fn exit(&self, _: &span::Id) {}
 
     fn event(&self, event: &tracing::Event<'_>) {
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        if !fields.from.is_empty() && !fields.to.is_empty() {
-            self.0.lock().unwrap().push((fields.message, fields.from, fields.to));
+        let mut step = Step::default();
+        event.record(&mut step);
+        if !step.from.is_empty() && !step.to.is_empty() {
+            self.0.lock().unwrap().push(step);
         }
     }
 }
@@ -73,7 +76,7 @@ async fn every_step_of_a_run_is_one_of_the_tables() {
     let both = async {
         bench.until(good, JobState::Succeeded).await;
         bench.until(bad, JobState::Failed).await;
-        crate::bench::watch("the loop rests", async || steps.0.lock().unwrap().iter().any(|(_, _, to)| to == "idle"))
+        crate::bench::watch("the loop rests", async || steps.0.lock().unwrap().iter().any(|step| step.to == "idle"))
             .await;
     };
     worker.run_until(both).await.unwrap();
@@ -85,8 +88,11 @@ async fn every_step_of_a_run_is_one_of_the_tables() {
             Event::ALL.into_iter().filter_map(move |event| Some((from.as_str(), next(from, event)?.as_str())))
         })
         .collect();
-    let loops: Vec<(&str, &str)> =
-        steps.iter().filter(|(what, ..)| what == "loop").map(|(_, from, to)| (from.as_str(), to.as_str())).collect();
+    let of = |what: &str, job: &str| -> Vec<(&str, &str)> {
+        let wanted = steps.iter().filter(|step| step.what == what && step.job == job);
+        wanted.map(|step| (step.from.as_str(), step.to.as_str())).collect()
+    };
+    let loops = of("loop", "");
     for pair in loops.windows(2) {
         assert_eq!(pair[0].1, pair[1].0, "the loop is in one state at a time");
     }
@@ -94,9 +100,11 @@ async fn every_step_of_a_run_is_one_of_the_tables() {
     let begin = ["startup", "connecting", "recovery", "polling", "claiming", "polling"];
     assert_eq!(loops.iter().map(|(from, _)| *from).take(6).collect::<Vec<_>>(), begin);
     assert_eq!(loops.last().map(|(_, to)| *to), Some("draining"));
-    let slots: Vec<(&str, &str)> =
-        steps.iter().filter(|(what, ..)| what == "slot").map(|(_, from, to)| (from.as_str(), to.as_str())).collect();
     let success = [("free", "processing"), ("processing", "reporting_success"), ("reporting_success", "free")];
     let failure = [("free", "processing"), ("processing", "reporting_failure"), ("reporting_failure", "free")];
-    assert_eq!(slots, [success, failure].concat());
+    assert_eq!(of("slot", &good.to_string()), success);
+    assert_eq!(of("slot", &bad.to_string()), failure);
+    // The second begins when the first has ended; that one's report may still be under way.
+    let places = |state: &str| steps.iter().position(|step| step.what == "slot" && step.to == state);
+    assert!(places("reporting_success") < steps.iter().position(|step| step.job == bad.to_string()));
 }
