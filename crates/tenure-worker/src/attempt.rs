@@ -13,15 +13,21 @@ use crate::job::to_kept;
 
 /// The attempt a handler is, as far as its transaction needs it.
 ///
-/// ```ignore
-/// async fn charge(job: Charge, State(app): State<App>, attempt: Attempt) -> Result<Completed, Fail> {
-///     let mut client = app.pool.get().await?;
-///     let tx = client.transaction().await?;
-///     tx.execute("insert into receipt …", &[]).await?;
-///     let done = attempt.complete_in(&tx).await?; // a stale lease: an error, and the receipt is rolled back
-///     tx.commit().await?;                         // the receipt and the completion, or neither
-///     Ok(done)
+/// ```
+/// # use tenure_sqlite::SqliteStore;
+/// # use tenure_worker::{Attempt, Completed, Fail, Job, State};
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct Charge { order: i64 }
+/// # impl Job for Charge { const KIND: &'static str = "charge"; }
+/// async fn charge(job: Charge, State(store): State<SqliteStore>, attempt: Attempt) -> Result<Completed, Fail> {
+///     let receipt = move |tx: &tenure_sqlite::Transaction<'_, '_>| {
+///         tx.connection().execute("insert into receipt (for_order) values (?1)", [job.order])?;
+///         attempt.complete_in(tx) // a stale lease: an error, and the receipt is rolled back
+///     };
+///     store.transaction(receipt).await // the receipt and the completion, or neither
 /// }
+/// # let store = SqliteStore::in_memory(Default::default()).unwrap();
+/// # tenure_worker::Worker::builder(&store).state(store.clone()).handle(charge).build().unwrap();
 /// ```
 #[derive(Debug, Clone)]
 pub struct Attempt(Ctx);

@@ -17,9 +17,20 @@ use crate::random;
 
 /// Puts jobs into a store. Cheap to clone; clones share the store.
 ///
-/// ```ignore
-/// let client = Client::new(store);
+/// ```
+/// # use std::time::Duration;
+/// # use tenure_worker::{Client, Job};
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct SendInvoice { order: u64 }
+/// # impl Job for SendInvoice { const KIND: &'static str = "invoice.send"; }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = tenure_sqlite::SqliteStore::in_memory(Default::default())?;
+/// # tenure_store::AdminStore::migrate(&store).await?;
+/// let client = Client::new(&store);
 /// client.enqueue(SendInvoice { order: 42 }).delay(Duration::from_secs(60)).unique("invoice:42").await?;
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone)]
 pub struct Client {
