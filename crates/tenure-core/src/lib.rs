@@ -9,6 +9,8 @@
 //! - [`apply`](mod@apply): what an event does to a job, and the effects a store must write
 //! - [`backoff`], [`classify`], [`preset`]: when to try again, what an error means, the seeds' five policies
 //! - [`unique`]: which enqueue finds an earlier job instead of creating one
+//! - [`gate`]: what a shared resource lets through: rate, concurrency, breaker, pause
+//! - [`line`](mod@line), [`turns`]: the lines inside a queue, and whose turn it is
 //! - [`seal`]: the hash chain over the journal
 //! - [`worker_loop`], [`slot`]: the two state machines of a worker process
 //! - [`new_job`], [`name`], [`json`], [`priority`], [`invalid`]: every input, checked once
@@ -22,6 +24,10 @@ pub mod backoff;
 pub mod classify;
 pub mod preset;
 pub mod unique;
+
+pub mod gate;
+pub mod line;
+pub mod turns;
 
 pub mod journal;
 pub mod seal;
@@ -42,11 +48,13 @@ pub mod time;
 pub use apply::{Applied, Effect, Event, Job, Refused, Rules, apply};
 pub use backoff::Backoff;
 pub use classify::Class;
+pub use gate::{Gate, GateRule, Health};
 pub use id::{JobId, LeaseNo, WorkerId};
 pub use invalid::Invalid;
 pub use json::Json;
 pub use lifecycle::{EventKind, How, State};
-pub use name::{KindName, QueueName, TenantName};
+pub use line::Line;
+pub use name::{GateName, KindName, QueueName, TenantName};
 pub use new_job::NewJob;
 pub use priority::Priority;
 pub use time::Timestamp;

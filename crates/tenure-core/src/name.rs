@@ -1,4 +1,4 @@
-//! Names that people choose: queues, kinds, tenants, workers.
+//! Names that people choose: queues, kinds, tenants, gates, workers.
 //!
 //! They appear in URLs, metrics, logs and `NOTIFY` payloads, so the alphabet is small and there is nothing to escape. Every
 //! claimed job carries three of them: a clone shares the text.
@@ -63,6 +63,11 @@ name!(
     /// Owner of jobs, and the boundary of sight, fairness and quota.
     TenantName,
     "tenant"
+);
+name!(
+    /// A shared resource that jobs pass: a source, a domain.
+    GateName,
+    "gate"
 );
 name!(
     /// One start of a worker process, as people read it.

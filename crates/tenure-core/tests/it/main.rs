@@ -4,4 +4,5 @@ mod one_job;
 
 mod apply_properties;
 mod apply_rules;
+mod gate_properties;
 mod lifecycle_doc;
