@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use tenure_core::name::{KindName, QueueName, TenantName};
+use tenure_core::gate::Pattern;
+use tenure_core::name::{GateName, KindName, QueueName, TenantName};
 use tenure_core::{Invalid, JobId};
 use tenure_store::operate::BATCH_MAX;
 
 use crate::command::{
-    audit, bench, completions, config, dead, demo, enqueue, jobs, migrate, queues, stats, worker, workers,
+    audit, bench, completions, config, dead, demo, enqueue, gates, jobs, migrate, queues, stats, worker, workers,
 };
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -74,6 +75,7 @@ pub(crate) enum Command {
     Jobs(jobs::JobsArgs),
     Dead(dead::DeadArgs),
     Queues(queues::QueuesArgs),
+    Gates(gates::GatesArgs),
     Workers(workers::WorkersArgs),
     Stats(stats::StatsArgs),
     Audit(audit::AuditArgs),
@@ -155,6 +157,14 @@ pub(crate) fn page_size(text: &str) -> Result<u32, String> {
 }
 
 pub(crate) fn queue(text: &str) -> Result<QueueName, String> {
+    text.parse().map_err(limit)
+}
+
+pub(crate) fn gate(text: &str) -> Result<GateName, String> {
+    text.parse().map_err(limit)
+}
+
+pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     text.parse().map_err(limit)
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod dead;
 pub(crate) mod demo;
 pub(crate) mod enqueue;
+pub(crate) mod gates;
 pub(crate) mod jobs;
 pub(crate) mod migrate;
 pub(crate) mod queues;
@@ -87,6 +88,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Jobs(args) => jobs::run(args, &mut session).await,
             Command::Dead(args) => dead::run(args, &mut session).await,
             Command::Queues(args) => queues::run(args, &mut session).await,
+            Command::Gates(args) => gates::run(args, &mut session).await,
             Command::Workers(args) => workers::run(args, &mut session).await,
             Command::Stats(args) => stats::run(args, &mut session).await,
             Command::Audit(args) => audit::run(args, &mut session).await,

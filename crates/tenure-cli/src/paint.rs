@@ -54,9 +54,20 @@ impl Paint {
         match event {
             JournalEvent::Ended(how) => Self::of_ending(how),
             JournalEvent::Claimed => Self::Cyan,
-            JournalEvent::CancelRequested | JournalEvent::QueuePaused | JournalEvent::Refused => Self::Yellow,
-            JournalEvent::Requeued | JournalEvent::Opened | JournalEvent::QueueResumed => Self::Plain,
-            JournalEvent::Pruned | JournalEvent::JournalDropped | JournalEvent::Rehomed => Self::Bold,
+            JournalEvent::CancelRequested
+            | JournalEvent::QueuePaused
+            | JournalEvent::GatePaused
+            | JournalEvent::Refused => Self::Yellow,
+            JournalEvent::GateTripped => Self::Red,
+            JournalEvent::GateHealed => Self::Green,
+            JournalEvent::Requeued
+            | JournalEvent::Opened
+            | JournalEvent::QueueResumed
+            | JournalEvent::GateResumed
+            | JournalEvent::GateReset => Self::Plain,
+            JournalEvent::Pruned | JournalEvent::JournalDropped | JournalEvent::Rehomed | JournalEvent::GateRuled => {
+                Self::Bold
+            }
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use tenure_core::gate::{Admit, Breaker, GateRule, Pattern};
 use tenure_core::journal::JournalRow;
 use tenure_core::name::QueueName;
 use tenure_core::{Json, Timestamp};
 use tenure_store::enqueue::Enqueued;
+use tenure_store::gate::GateRecord;
 use tenure_store::record::{AttemptRecord, JobRecord, JobSummary, Migration, QueueRecord};
 use tenure_store::worker::WorkerRecord;
 
@@ -36,6 +38,9 @@ pub(crate) struct JobDocument {
     max_losses: u16,
     backoff: String,
     losses: u16,
+    gate: Option<String>,
+    /// Why its gate does not let it through, while it waits.
+    waits_for: Option<WaitLine>,
     trace: Option<String>,
     lease: Option<i64>,
     lease_expires_at: Option<String>,
@@ -72,11 +77,53 @@ pub(crate) struct EnqueuedLine {
 pub(crate) struct QueueLine {
     name: String,
     paused: bool,
+    fair: bool,
     lease_ttl_ms: u64,
     due: u64,
     scheduled: u64,
     running: u64,
     oldest_due: Option<String>,
+}
+
+/// Why a gate lets nothing through, and until when.
+#[derive(Serialize)]
+pub(crate) struct WaitLine {
+    why: &'static str,
+    until: Option<String>,
+}
+
+/// One gate.
+#[derive(Serialize)]
+pub(crate) struct GateLine {
+    name: String,
+    /// Null while it is open.
+    closed: Option<WaitLine>,
+    /// Jobs it lets through now; null when there is no limit.
+    lets_through: Option<u32>,
+    inside: u32,
+    streak: u32,
+    tokens: Option<u32>,
+    last_success_at: Option<String>,
+    last_failure_at: Option<String>,
+    open_until: Option<String>,
+    paused_until: Option<String>,
+    held_until: Option<String>,
+    pause_reason: Option<String>,
+    trip_reason: Option<String>,
+    rule: Option<RuleLine>,
+}
+
+/// What a rule allows.
+#[derive(Serialize)]
+pub(crate) struct RuleLine {
+    pattern: String,
+    rate: Option<String>,
+    burst: Option<u32>,
+    cost: Option<u32>,
+    concurrency: Option<u32>,
+    breaker_failures: Option<u32>,
+    breaker_cooldown_ms: Option<u64>,
+    weight: u32,
 }
 
 /// One worker process.
@@ -144,14 +191,17 @@ impl From<&JobSummary> for JobLine {
     }
 }
 
-impl From<&JobRecord> for JobDocument {
-    fn from(job: &JobRecord) -> Self {
+impl JobDocument {
+    /// A job, and its gate while it waits for it.
+    pub(crate) fn new(job: &JobRecord, gate: Option<&GateRecord>) -> Self {
         Self {
             line: JobLine::from(&job.summary),
             payload: raw(Some(&job.payload)),
             max_losses: job.rules.max_losses,
             backoff: job.rules.backoff.to_string(),
             losses: job.losses,
+            gate: job.gate.as_ref().map(ToString::to_string),
+            waits_for: gate.and_then(WaitLine::of),
             trace: job.trace.clone(),
             lease: job.lease.map(|lease| lease.0),
             lease_expires_at: date(job.lease_expires_at),
@@ -193,11 +243,64 @@ impl From<&QueueRecord> for QueueLine {
         Self {
             name: queue.name.to_string(),
             paused: queue.paused,
+            fair: queue.fair,
             lease_ttl_ms: u64::try_from(queue.lease_ttl.as_millis()).unwrap_or(u64::MAX),
             due: queue.due,
             scheduled: queue.scheduled,
             running: queue.running,
             oldest_due: date(queue.oldest_due),
+        }
+    }
+}
+
+impl WaitLine {
+    fn of(gate: &GateRecord) -> Option<Self> {
+        match gate.admit {
+            Admit::Closed { why, until } => Some(Self { why: why.as_str(), until: date(until) }),
+            Admit::Open(_) => None,
+        }
+    }
+}
+
+impl From<&GateRecord> for GateLine {
+    fn from(record: &GateRecord) -> Self {
+        let gate = &record.gate;
+        Self {
+            name: record.name.to_string(),
+            closed: WaitLine::of(record),
+            lets_through: match record.admit {
+                Admit::Open(u32::MAX) => None,
+                Admit::Open(jobs) => Some(jobs),
+                Admit::Closed { .. } => Some(0),
+            },
+            inside: gate.in_use,
+            streak: gate.streak,
+            tokens: record.rule.rate.map(|rate| rate.tokens(gate.full_at, record.now)),
+            last_success_at: date(gate.succeeded_at),
+            last_failure_at: date(gate.failed_at),
+            open_until: date(gate.open_until),
+            paused_until: date(gate.paused_until),
+            held_until: date(gate.held_until),
+            pause_reason: record.pause_reason.clone(),
+            trip_reason: record.trip_reason.clone(),
+            rule: record.pattern.clone().map(|pattern| RuleLine::from(&(pattern, record.rule.clone()))),
+        }
+    }
+}
+
+impl From<&(Pattern, GateRule)> for RuleLine {
+    fn from((pattern, rule): &(Pattern, GateRule)) -> Self {
+        let rate = rule.rate.as_ref();
+        let cooldown = |breaker: Breaker| u64::try_from(breaker.cooldown.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            pattern: pattern.to_string(),
+            rate: rate.map(ToString::to_string),
+            burst: rate.map(|rate| rate.burst),
+            cost: rate.map(|rate| rate.cost),
+            concurrency: rule.concurrency,
+            breaker_failures: rule.breaker.map(|breaker| breaker.failures),
+            breaker_cooldown_ms: rule.breaker.map(cooldown),
+            weight: rule.weight,
         }
     }
 }

@@ -89,7 +89,7 @@ impl Fixture {
     /// Reports how one job ended, as often as the store says that it is busy.
     pub async fn end(&self, worker: WorkerId, lease: LeaseNo, job: JobId, ending: Ending) -> Ended {
         loop {
-            let request = EndJobs { worker, lease, jobs: vec![EndJob { job, ending: ending.clone() }] };
+            let request = EndJobs { worker, lease, jobs: vec![EndJob::new(job, ending.clone())] };
             let answers = self.store.end_jobs(request).await.expect("end");
             assert_eq!(answers.len(), 1, "{answers:?}");
             if answers[0] != Ended::Busy {

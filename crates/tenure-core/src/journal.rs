@@ -35,6 +35,18 @@ pub enum JournalEvent {
     Rehomed,
     /// A report came too late and changed nothing: the lease it named no longer held the job.
     Refused,
+    /// Somebody paused a gate.
+    GatePaused,
+    /// Somebody resumed it.
+    GateResumed,
+    /// A gate's breaker opened, by failures or by hand.
+    GateTripped,
+    /// Somebody closed it.
+    GateReset,
+    /// A probe closed it.
+    GateHealed,
+    /// The rule of a gate, or of many, was set or removed.
+    GateRuled,
 }
 
 /// One row of the journal.
@@ -62,7 +74,7 @@ pub struct JournalRow {
 
 impl JournalEvent {
     /// Every event.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 24] = [
         Self::Claimed,
         Self::Ended(How::Succeeded),
         Self::Ended(How::Retry),
@@ -81,6 +93,12 @@ impl JournalEvent {
         Self::JournalDropped,
         Self::Rehomed,
         Self::Refused,
+        Self::GatePaused,
+        Self::GateResumed,
+        Self::GateTripped,
+        Self::GateReset,
+        Self::GateHealed,
+        Self::GateRuled,
     ];
 
     /// What the `journal` table stores; endings are 10 + the ending's own code.
@@ -97,6 +115,12 @@ impl JournalEvent {
             Self::Rehomed => 9,
             Self::Ended(how) => 10 + how.code(),
             Self::Refused => 20,
+            Self::GatePaused => 21,
+            Self::GateResumed => 22,
+            Self::GateTripped => 23,
+            Self::GateReset => 24,
+            Self::GateHealed => 25,
+            Self::GateRuled => 26,
         }
     }
 
@@ -118,6 +142,12 @@ impl JournalEvent {
             Self::JournalDropped => "journal_dropped",
             Self::Rehomed => "rehomed",
             Self::Refused => "refused",
+            Self::GatePaused => "gate_paused",
+            Self::GateResumed => "gate_resumed",
+            Self::GateTripped => "gate_tripped",
+            Self::GateReset => "gate_reset",
+            Self::GateHealed => "gate_healed",
+            Self::GateRuled => "gate_ruled",
             Self::Ended(how) => how.as_str(),
         }
     }
@@ -143,7 +173,13 @@ impl JournalEvent {
             | Self::QueueResumed
             | Self::JournalDropped
             | Self::Rehomed
-            | Self::Refused => None,
+            | Self::Refused
+            | Self::GatePaused
+            | Self::GateResumed
+            | Self::GateTripped
+            | Self::GateReset
+            | Self::GateHealed
+            | Self::GateRuled => None,
         }
     }
 }
@@ -157,7 +193,7 @@ mod tests {
         for event in JournalEvent::ALL {
             assert_eq!(JournalEvent::from_code(event.code()), Some(event));
         }
-        for code in [0, 10, 19, 21] {
+        for code in [0, 10, 19, 27] {
             assert_eq!(JournalEvent::from_code(code), None);
         }
     }

@@ -6,7 +6,7 @@ use crate::apply::Rules;
 use crate::id::JobId;
 use crate::invalid::Invalid;
 use crate::json::{Json, PAYLOAD_BYTES_MAX};
-use crate::name::{KindName, QueueName, TenantName, check_text};
+use crate::name::{GateName, KindName, QueueName, TenantName, check_text};
 use crate::priority::Priority;
 use crate::time::Timestamp;
 use crate::unique::Unique;
@@ -33,6 +33,8 @@ pub struct NewJob {
     pub priority: Priority,
     /// When it is due.
     pub due: Due,
+    /// The shared resource it passes, if any.
+    pub gate: Option<GateName>,
     /// Limits and retry policy.
     pub rules: Rules,
     /// The key it holds, if any.
@@ -67,6 +69,7 @@ impl NewJob {
             payload,
             priority: Priority::default(),
             due: Due::Now,
+            gate: None,
             rules: Rules::default(),
             unique: None,
             idempotency_key: None,

@@ -48,14 +48,20 @@ impl Turns {
         for turn in self.lines.values_mut() {
             turn.has_work = false;
         }
+        self.add(found);
+        // A line that was served ahead of the others stays known until they have caught up, or it could be born again.
+        let now = self.now;
+        self.lines.retain(|_, turn| turn.has_work || turn.pass > now);
+    }
+
+    /// Further lines that have work.
+    pub fn add(&mut self, found: impl IntoIterator<Item = (Line, u32)>) {
         let now = self.now;
         for (line, weight) in found {
             let new = || Turn { weight, pass: now, has_work: false, closed_until: 0 };
             let turn = self.lines.entry(line).or_insert_with(new);
             (turn.weight, turn.has_work, turn.pass) = (weight.max(1), true, turn.pass.max(now));
         }
-        // A line that was served ahead of the others stays known until they have caught up, or it could be born again.
-        self.lines.retain(|_, turn| turn.has_work || turn.pass > now);
     }
 
     /// Divides `limit` jobs among the lines that may have some at `now`, in the order of their turns. Of the lines that
@@ -81,7 +87,7 @@ impl Turns {
 
     /// So many jobs were taken from a line.
     pub fn took(&mut self, line: &Line, jobs: u32) {
-        let Some(turn) = self.lines.get_mut(line) else { return };
+        let Some(turn) = self.lines.get_mut(line).filter(|_| jobs > 0) else { return };
         self.now = self.now.max(turn.pass);
         turn.pass += STRIDE / u64::from(turn.weight) * u64::from(jobs);
     }
@@ -169,6 +175,15 @@ mod tests {
     fn of_one_gate_only_one_line_gets_a_share_and_the_other_comes_next() {
         let mut turns = turns(&[("1/a", 1), ("2/a", 1), ("3/b", 1)]);
         assert_eq!(serve(&mut turns, 4), [("1/a".to_owned(), 2), ("3/b".to_owned(), 2)]);
+        assert_eq!(serve(&mut turns, 1), [("2/a".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn a_turn_that_gave_nothing_was_none() {
+        let mut turns = turns(&[("1/a", 1), ("2/a", 1)]);
+        assert_eq!(serve(&mut turns, 1), [("1/a".to_owned(), 1)]);
+        turns.took(&Line::from_store("1/a"), 0);
+        turns.learn([(Line::from_store("1/a"), 1), (Line::from_store("2/a"), 1)]);
         assert_eq!(serve(&mut turns, 1), [("2/a".to_owned(), 1)]);
     }
 

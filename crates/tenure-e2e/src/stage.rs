@@ -74,7 +74,7 @@ impl Stage {
     /// Leases of `queue` last so long.
     pub async fn set_lease(&self, queue: &str, lease_ttl: Duration) {
         let queue = QueueName::new(queue).unwrap();
-        self.store.set_queue(SetQueue { queue, lease_ttl }).await.unwrap();
+        self.store.set_queue(SetQueue::new(queue, lease_ttl)).await.unwrap();
         self.lease_ms.fetch_max(u64::try_from(lease_ttl.as_millis()).unwrap(), Ordering::SeqCst);
     }
 

@@ -27,7 +27,8 @@ const REGISTER_WORKER: Statement = Statement {
 const NOW: Statement = Statement { name: "now", sql: "select clock_timestamp() as now" };
 const SET_QUEUE: Statement = Statement {
     name: "set_queue",
-    sql: "insert into tenure.queue (name, lease_ttl_ms) values ($1, $2) on conflict (name) do update set lease_ttl_ms = excluded.lease_ttl_ms",
+    sql: "insert into tenure.queue as q (name, lease_ttl_ms, fair, lined) values ($1, $2, coalesce($3, false), coalesce($3, false)) \
+          on conflict (name) do update set lease_ttl_ms = excluded.lease_ttl_ms, fair = coalesce($3, q.fair), lined = q.lined or excluded.lined",
 };
 const PAUSE_QUEUE: Statement = Statement { name: "pause_queue", sql: "select tenure.pause_queue($1, $2, $3, $4, $5)" };
 const PRUNE_JOBS: Statement = Statement {
@@ -104,7 +105,12 @@ impl AdminStore for PgStore {
     async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError> {
         request.check()?;
         let ttl = i32::try_from(millis(request.lease_ttl)).unwrap_or(i32::MAX);
-        self.call(Desk::Short, SET_QUEUE, &[(&request.queue.as_str(), Type::TEXT), (&ttl, Type::INT4)]).await?;
+        self.call(
+            Desk::Short,
+            SET_QUEUE,
+            &[(&request.queue.as_str(), Type::TEXT), (&ttl, Type::INT4), (&request.fair, Type::BOOL)],
+        )
+        .await?;
         Ok(())
     }
 
@@ -151,6 +157,7 @@ fn queue(row: &Row) -> Result<QueueRecord, StoreError> {
     Ok(QueueRecord {
         name: named(row, "name")?,
         paused: get(row, "paused")?,
+        fair: get(row, "fair")?,
         lease_ttl: Duration::from_millis(u64::try_from(get::<i32>(row, "lease_ttl_ms")?).unwrap_or(0)),
         due: tally(row, "due")?,
         scheduled: tally(row, "scheduled")?,

@@ -1,7 +1,7 @@
 //! Jobs as arrays of columns: how an enqueue travels.
 
 use tenure_core::new_job::Due;
-use tenure_core::{Backoff, JobId, NewJob};
+use tenure_core::{Backoff, GateName, JobId, NewJob};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 use tokio_postgres::Row;
@@ -37,6 +37,8 @@ pub(crate) struct Columns<'a> {
     scopes: Vec<Option<&'a str>>,
     keys: Vec<Option<&'a str>>,
     idempotency_keys: Vec<Option<&'a str>>,
+    /// Empty as long as nobody has one.
+    gates: Option<Vec<Option<&'a str>>>,
     now: Option<Moment>,
 }
 
@@ -77,6 +79,16 @@ impl<'a> Columns<'a> {
         self.scopes.push(unique.map(|u| u.scope.as_deref().unwrap_or(job.kind.as_str())));
         self.keys.push(unique.map(|u| u.key.as_str()));
         self.idempotency_keys.push(job.idempotency_key.as_deref());
+        let gate = job.gate.as_ref().map(GateName::as_str);
+        match &mut self.gates {
+            Some(gates) => gates.push(gate),
+            None if gate.is_none() => {}
+            None => {
+                let mut gates = vec![None; self.ids.len() - 1];
+                gates.push(gate);
+                self.gates = Some(gates);
+            }
+        }
     }
 
     /// The parameters of `enqueue_jobs.sql`.
@@ -88,12 +100,12 @@ impl<'a> Columns<'a> {
             (&self.keys, Type::TEXT_ARRAY),
             (&self.idempotency_keys, Type::TEXT_ARRAY),
         ];
-        [self.plain().as_slice(), &keys, &[self.now()]].concat()
+        [self.plain().as_slice(), &keys, &self.rest()].concat()
     }
 
     /// The parameters of `enqueue_plain.sql`.
     pub(crate) fn plain_params(&self) -> Vec<Param<'_>> {
-        [self.plain().as_slice(), &[self.now()]].concat()
+        [self.plain().as_slice(), &self.rest()].concat()
     }
 
     fn plain(&self) -> [Param<'_>; 13] {
@@ -114,8 +126,8 @@ impl<'a> Columns<'a> {
         ]
     }
 
-    fn now(&self) -> Param<'_> {
-        (&self.now, Type::TIMESTAMPTZ)
+    fn rest(&self) -> [Param<'_>; 2] {
+        [(&self.now, Type::TIMESTAMPTZ), (&self.gates, Type::TEXT_ARRAY)]
     }
 
     /// The queues that got something, each once.

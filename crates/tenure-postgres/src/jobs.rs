@@ -200,6 +200,10 @@ fn record(row: &Row, attempts: Vec<AttemptRecord>) -> Result<JobRecord, StoreErr
         rules: rules(row)?,
         losses: count(row, "losses")?,
         trace: get(row, "trace")?,
+        gate: get::<Option<&str>>(row, "gate")?
+            .map(str::parse)
+            .transpose()
+            .map_err(|e: tenure_core::Invalid| StoreError::Corrupt(e.to_string()))?,
         lease: if summary.state == State::Running { get::<Option<i64>>(row, "lease")?.map(LeaseNo) } else { None },
         lease_expires_at: time_maybe(row, "lease_expires_at")?,
         heartbeat_at: time_maybe(row, "heartbeat_at")?,

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
 use async_trait::async_trait;
-use tenure_core::{How, JobId, Json, LeaseNo, QueueName, Timestamp, WorkerId};
+use tenure_core::gate::HOLD_MAX;
+use tenure_core::{Health, How, JobId, Json, LeaseNo, QueueName, Timestamp, WorkerId};
 use tenure_store::lease::{
-    ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed, check_listed,
+    ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, GateWord, Reclaimed, RenewLeases, Renewed, check_listed,
 };
 use tenure_store::{LeaseStore, StoreError};
 use tokio_postgres::Row;
@@ -31,17 +32,32 @@ const NEWEST_LEASE: Statement = Statement {
     sql: "select case when is_called then last_value else 0 end as newest from tenure.lease_no_seq",
 };
 
+/// A success that says nothing else of its gate: the usual ending, which has a statement of its own.
+fn is_plain_success(end: &EndJob) -> bool {
+    end.ending.how() == How::Succeeded && end.gate == GateWord::default()
+}
+
 #[async_trait]
 impl LeaseStore for PgStore {
     async fn claim_jobs(&self, request: ClaimJobs) -> Result<Option<Claimed>, StoreError> {
         request.check()?;
-        if !self.elect_sweep(&request.queue).await? {
-            return self.claim(&request, self.floors().of(&request.queue)).await;
+        if self.lines().is_lined(&request.queue) {
+            return self.claim_lines(&request).await;
         }
-        let began = Instant::now();
-        let claimed = self.claim(&request, Default::default()).await;
-        self.floors().swept(&request.queue, began.elapsed());
-        claimed
+        let claimed = match self.elect_sweep(&request.queue).await? {
+            false => self.claim(&request, self.floors().of(&request.queue)).await?,
+            true => {
+                let began = Instant::now();
+                let claimed = self.claim(&request, Default::default()).await?;
+                self.floors().swept(&request.queue, began.elapsed());
+                claimed
+            }
+        };
+        // The claim has learnt that the queue has lines.
+        if claimed.is_none() && self.lines().is_lined(&request.queue) {
+            return self.claim_lines(&request).await;
+        }
+        Ok(claimed)
     }
 
     async fn renew_leases(&self, request: RenewLeases) -> Result<Renewed, StoreError> {
@@ -66,7 +82,7 @@ impl LeaseStore for PgStore {
     async fn end_leases(&self, requests: Vec<EndJobs>) -> Result<Vec<Vec<Ended>>, StoreError> {
         requests.iter().try_for_each(EndJobs::check)?;
         let worker = requests.first().map(|request| request.worker);
-        let is_success = |end: &EndJob| end.ending.how() == How::Succeeded;
+        let is_success = is_plain_success;
         // Successes of one worker travel together; whatever else has happened is rare and goes lease by lease.
         let goes_along = |request: &EndJobs| Some(request.worker) == worker && request.jobs.iter().all(is_success);
         let together: Vec<&EndJobs> = requests.iter().filter(|request| goes_along(request)).collect();
@@ -163,7 +179,11 @@ impl PgStore {
             (&order, Type::INT2_ARRAY),
         ];
         let rows = self.call(Desk::Short, statement::CLAIM_JOBS, &params).await?;
-        let Some(Answer { claimed, unreadable, due }) = claimed::read(&rows)? else { return Ok(None) };
+        let Some(Answer { claimed, unreadable, due, .. }) = claimed::read(&rows)? else { return Ok(None) };
+        let Some(claimed) = claimed else {
+            self.lines().set_lined(&request.queue);
+            return Ok(None);
+        };
         let places = claimed.jobs.iter().map(|job| (job.priority, (job.run_at, job.id))).collect();
         let drained = i64::try_from(rows.len()).unwrap_or(i64::MAX) < limit;
         self.floors().learn(&request.queue, &Seen { now: due, places, drained });
@@ -172,7 +192,7 @@ impl PgStore {
     }
 
     /// A row that somebody wrote past the verbs and that cannot be read fails alone; its batch goes on.
-    async fn fail_unreadable(
+    pub(crate) async fn fail_unreadable(
         &self,
         worker: WorkerId,
         lease: LeaseNo,
@@ -181,7 +201,7 @@ impl PgStore {
         for (job, error) in jobs {
             let text = format!(r#"{{"code":"unreadable","message":{}}}"#, tenure_core::json::quote(&error.to_string()));
             let ending = Ending::Failed { error: Json::parse("error", text)? };
-            self.end_jobs(EndJobs { worker, lease, jobs: vec![EndJob { job, ending }] }).await?;
+            self.end_jobs(EndJobs { worker, lease, jobs: vec![EndJob::new(job, ending)] }).await?;
         }
         Ok(())
     }
@@ -203,7 +223,7 @@ impl PgStore {
     }
 
     async fn end(&self, desk: Desk, request: &EndJobs) -> Result<Vec<Ended>, Failed> {
-        if request.jobs.iter().all(|end| end.ending.how() == How::Succeeded) {
+        if request.jobs.iter().all(is_plain_success) {
             match self.complete(desk, &[request]).await {
                 // One of them has ended before.
                 Err(Failed::Said(error)) if is_taken(&error) => {}
@@ -294,7 +314,11 @@ impl PgStore {
         let errors: Vec<Option<String>> = details.iter().map(|(error, _, _)| text(*error)).collect();
         let each: [Param<'_>; 3] =
             [(&hows, Type::INT2_ARRAY), (&delays, Type::INT8_ARRAY), (&errors, Type::TEXT_ARRAY)];
-        let params = [who.as_slice(), &each, &outcome].concat();
+        let healths: Vec<Option<i16>> = request.jobs.iter().map(|end| end.health().map(Health::code)).collect();
+        let hold = |end: &EndJob| end.gate.hold.map(|hold| millis(hold.min(HOLD_MAX)));
+        let holds: Vec<Option<i64>> = request.jobs.iter().map(hold).collect();
+        let gates: [Param<'_>; 2] = [(&healths, Type::INT2_ARRAY), (&holds, Type::INT8_ARRAY)];
+        let params = [who.as_slice(), &each, &outcome, &gates].concat();
         let rows = self.try_call(desk, statement::END_JOBS, &params).await?;
         rows.iter().map(|row| Ok((job_id(row, "job")?, how(row)?))).collect::<Result<_, _>>().map_err(Failed::Other)
     }

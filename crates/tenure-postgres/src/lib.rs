@@ -47,10 +47,12 @@ mod enqueue;
 mod jobs;
 mod journal;
 mod lease;
+mod lines;
 mod wake;
 mod worker;
 
 mod floor;
+mod gate;
 mod gather;
 pub mod migrate;
 

@@ -46,6 +46,7 @@ pub const STEPS: &[Step] = migrations! {
     6 "0006_operate"
     7 "0007_lease"
     8 "0008_worker_registry"
+    9 "0009_gates"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

@@ -24,6 +24,14 @@ statements! {
     ENQUEUE_PLAIN = "enqueue_plain";
     /// Takes due jobs.
     CLAIM_JOBS = "claim_jobs";
+    /// Takes due jobs of a queue with lines.
+    CLAIM_LINES = "claim_lines";
+    /// Lines that have something due.
+    LIST_LINES = "list_lines";
+    /// Gates with what was reported of them.
+    LIST_GATES = "list_gates";
+    /// Rules of gates.
+    LIST_RULES = "list_rules";
     /// Ends attempts as succeeded.
     COMPLETE_JOBS = "complete_jobs";
     /// Ends attempts, each its own way.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_store::lines::Lines;
 use tenure_store::{IntoStore, Store, StoreError};
 
 use crate::floor::Floors;
@@ -30,6 +31,7 @@ struct Inner {
     options: PgOptions,
     pools: Pools,
     floors: Floors,
+    lines: Lines,
     listener: Listener,
     gather: Gather,
 }
@@ -58,9 +60,11 @@ impl PgStore {
 
     fn open(target: Target, options: PgOptions) -> Result<Self, StoreError> {
         let pools = Pools::new(&target, &options)?;
+        let manual = options.clock.now().is_some();
         Ok(Self(Arc::new(Inner {
             options,
             pools,
+            lines: Lines::new(manual),
             floors: Floors::default(),
             listener: Listener::new(target),
             gather: Gather::default(),
@@ -77,6 +81,10 @@ impl PgStore {
 
     pub(crate) fn floors(&self) -> &Floors {
         &self.0.floors
+    }
+
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.0.lines
     }
 
     pub(crate) fn gather(&self) -> &Gather {

@@ -35,7 +35,7 @@ async fn main() -> Result<(), StoreError> {
         claiming += began.elapsed();
         let Some(claimed) = claimed else { break };
         let began = Instant::now();
-        let ending_of = |job: JobId| EndJob { job, ending: Ending::Succeeded { result: None, usage: None } };
+        let ending_of = |job: JobId| EndJob::new(job, Ending::Succeeded { result: None, usage: None });
         let jobs: Vec<EndJob> = claimed.jobs.iter().map(|job| ending_of(job.id)).collect();
         done += jobs.len() as u64;
         store.end_jobs(EndJobs { worker, lease: claimed.lease, jobs }).await?;

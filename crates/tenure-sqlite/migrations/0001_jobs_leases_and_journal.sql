@@ -24,7 +24,11 @@ create table queue (
     id integer primary key,
     name text not null unique check (length(name) between 1 and 100),
     paused integer not null default 0 check (paused in (0, 1)),
-    lease_ttl_ms integer not null default 60000 check (lease_ttl_ms between 1000 and 86400000)
+    lease_ttl_ms integer not null default 60000 check (lease_ttl_ms between 1000 and 86400000),
+    -- Each tenant has a line of its own.
+    fair integer not null default 0 check (fair in (0, 1)),
+    -- It has, or had, more lines than one. Never taken back: a job may be on its way into one of them.
+    lined integer not null default 0 check (lined in (0, 1))
 ) strict;
 
 -- One row per start of a worker process.
@@ -40,6 +44,8 @@ create table job (
     tenant integer not null references tenant (id),
     queue integer not null references queue (id),
     kind text not null check (length(kind) between 1 and 100),
+    -- Where it waits inside its queue: tenant number and gate, each where there is one (tenure_core::line).
+    line text not null default '',
     priority integer not null check (priority between 0 and 3),
     payload text not null check (octet_length(payload) <= 1048576 and json_valid(payload)),
     max_attempts integer not null check (max_attempts between 1 and 1000),
@@ -60,6 +66,7 @@ create index job_of_kind on job (kind, id);
 -- state: 0 waiting, 1 queued, 2 retryable. A waiting row is due at the end of time, so that no claim walks over it.
 create table ready (
     queue integer not null,
+    line text not null,
     priority integer not null check (priority between 0 and 3),
     run_at integer not null check (run_at >= 0),
     job blob not null check (length(job) = 16),
@@ -67,7 +74,7 @@ create table ready (
     losses integer not null check (losses >= 0),
     state integer not null check (state in (0, 1, 2)),
     check (state <> 0 or run_at = 9223372036854775807),
-    primary key (queue, priority, run_at, job)
+    primary key (queue, line, priority, run_at, job)
 ) strict, without rowid;
 create unique index ready_job on ready (job);
 create index ready_unusual on ready (state, job) where state <> 1;
@@ -82,7 +89,9 @@ create table lease (
     expires_at integer not null,
     jobs text not null check (json_array_length(jobs) between 1 and 256),
     attempts text not null check (json_array_length(attempts) = json_array_length(jobs)),
-    losses text not null check (json_array_length(losses) = json_array_length(jobs))
+    losses text not null check (json_array_length(losses) = json_array_length(jobs)),
+    -- The gate each job passed, 0 for none; null when none has one.
+    gates text check (gates is null or json_array_length(gates) = json_array_length(jobs))
 ) strict;
 create index lease_expires on lease (expires_at, no);
 insert into sqlite_sequence (name, seq) values ('lease', 0);
@@ -123,6 +132,53 @@ create table unique_key (
 ) strict, without rowid;
 create index unique_key_expires on unique_key (expires_at) where expires_at is not null;
 
+-- What gates allow: by name, or by beginning with a * (tenure_core::gate::rule).
+create table gate_rule (
+    pattern text not null primary key check (length(pattern) between 1 and 101),
+    rate_count integer check (rate_count between 1 and 1000000),
+    rate_period_ms integer check (rate_period_ms between 1 and 86400000),
+    rate_burst integer check (rate_burst between 1 and 1000000),
+    rate_cost integer check (rate_cost between 1 and rate_burst),
+    concurrency integer check (concurrency between 1 and 1000000),
+    breaker_failures integer check (breaker_failures between 1 and 1000),
+    breaker_cooldown_ms integer check (breaker_cooldown_ms between 1 and 86400000),
+    weight integer not null check (weight between 1 and 1000),
+    check ((rate_count is null) = (rate_period_ms is null) and (rate_count is null) = (rate_burst is null)
+        and (rate_count is null) = (rate_cost is null)),
+    check ((breaker_failures is null) = (breaker_cooldown_ms is null))
+) strict, without rowid;
+
+-- Where a gate stands (tenure_core::gate::Gate).
+create table gate (
+    id integer primary key autoincrement,
+    name text not null unique check (length(name) between 1 and 100),
+    in_use integer not null default 0 check (in_use >= 0),
+    full_at integer not null default 0,
+    streak integer not null default 0 check (streak >= 0),
+    open_until integer,
+    probe integer,
+    deaf_to integer not null default 0,
+    newest integer not null default 0,
+    paused_until integer,
+    held_until integer,
+    succeeded_at integer,
+    failed_at integer,
+    pause_reason text,
+    trip_reason text,
+    check (probe is null or open_until is not null)
+) strict;
+
+-- A job has left a gate; folded and deleted by the next claim. health: 1 healthy, 2 unhealthy.
+create table gate_event (
+    gate integer not null,
+    id integer not null,
+    lease integer not null,
+    at integer not null,
+    health integer check (health in (1, 2)),
+    hold_until integer,
+    primary key (gate, id)
+) strict, without rowid;
+
 create table cancel_request (
     job blob not null primary key check (length(job) = 16),
     requested_at integer not null
@@ -157,7 +213,7 @@ create trigger job_is_fixed before update on job
 begin
     select raise(abort, 'a job is written once: UPDATE of job is refused');
 end;
-create trigger lease_is_fixed before update of no, queue, worker, claimed_at, jobs, attempts, losses on lease
+create trigger lease_is_fixed before update of no, queue, worker, claimed_at, jobs, attempts, losses, gates on lease
 begin
     select raise(abort, 'a lease is renewed, never rewritten: UPDATE of lease is refused');
 end;
@@ -223,6 +279,7 @@ with place as (
 select substr(hex, 1, 8) || '-' || substr(hex, 9, 4) || '-' || substr(hex, 13, 4) || '-' || substr(hex, 17, 4) || '-'
         || substr(hex, 21) as id,
     tenant_name as tenant, queue_name as queue, kind, state, priority, attempts, max_attempts, losses, max_losses,
+    case when instr(line, '/') > 0 then substr(line, instr(line, '/') + 1) end as gate,
     backoff, payload, trace, scope as unique_scope, key as unique_key,
     strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(due, run_at) / 1e6, 'unixepoch') as run_at,
     case state when 'retryable' then strftime('%Y-%m-%dT%H:%M:%fZ', due / 1e6, 'unixepoch') end as next_retry_at,

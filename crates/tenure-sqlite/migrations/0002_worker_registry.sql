@@ -27,7 +27,7 @@ from worker;
 drop index attempt_ended;
 create index attempt_ended on attempt (final, how, ended_at);
 
--- event: 20 refused. A check cannot be changed, so the record moves into a table of the same shape with a wider one: the
+-- event: 20 refused, and from 21 on what happens to gates. A check cannot be changed, so the record moves into a table of the same shape with a wider one: the
 -- same ids, and the sequence goes on where it was. The view and the triggers go with the old table and come again.
 drop view audit_log;
 create table journal_next (
@@ -35,7 +35,7 @@ create table journal_next (
     at integer not null,
     worker integer,
     actor text,
-    event integer not null check (event between 1 and 20 and event not in (10, 19)),
+    event integer not null check (event between 1 and 26 and event not in (10, 19)),
     lease integer,
     jobs text not null check (json_array_length(jobs) between 0 and 1000),
     reason text,
@@ -75,7 +75,8 @@ select journal.id as id,
         when 5 then 'pruned' when 6 then 'queue_paused' when 7 then 'queue_resumed' when 8 then 'journal_dropped'
         when 9 then 'rehomed' when 11 then 'succeeded' when 12 then 'retry' when 13 then 'failed' when 14 then 'dead'
         when 15 then 'canceled' when 16 then 'snoozed' when 17 then 'released' when 18 then 'lost'
-        when 20 then 'refused' end as event,
+        when 20 then 'refused' when 21 then 'gate_paused' when 22 then 'gate_resumed' when 23 then 'gate_tripped'
+        when 24 then 'gate_reset' when 25 then 'gate_healed' when 26 then 'gate_ruled' end as event,
     listed.value as job, journal.lease as lease, worker.name as worker, journal.actor as actor,
     journal.reason as reason, journal.details as details,
     (select seal.no from seal where journal.id between seal.first and seal.last) as seal

@@ -1,7 +1,5 @@
 //! Cancel: a waiting job at once, a running one by request or by force.
 
-use std::time::Duration;
-
 use rusqlite::named_params;
 use tenure_core::journal::JournalEvent;
 use tenure_core::{How, JobId, State};
@@ -77,7 +75,7 @@ fn end_held(tx: &Tx<'_>, request: &CancelJob) -> Result<Canceled> {
     let no_holder = || corrupt(format!("job {} runs and nobody holds it", request.job));
     let holder = show::find_holder(tx, request.job)?.ok_or_else(no_holder)?;
     let mut endings = Endings::open(tx, &holder.lease)?;
-    let report = Report { how: How::Canceled, delay: Duration::ZERO, details: (None, None, None) };
+    let report = Report::unsaid(How::Canceled);
     endings.end(holder.grant, &report)?.ok_or_else(no_holder)?;
     endings.record(None, &request.word)?;
     Ok(Canceled::Now)

@@ -5,38 +5,72 @@ use std::time::Duration;
 use rusqlite::{Row, named_params};
 use tenure_core::journal::JournalEvent;
 use tenure_core::json::quote;
-use tenure_core::{How, JobId, Json, LeaseNo, Priority, Timestamp};
+use tenure_core::name::GateName;
+use tenure_core::{How, JobId, Json, LeaseNo, Line, Priority, Timestamp};
 use tenure_store::StoreError;
 use tenure_store::lease::{ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ending as Report};
+use tenure_store::lines::{Lines, Served};
 
 use crate::end;
 use crate::ending::{self, Ending};
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
+use crate::lines::Round;
+use crate::queue;
 use crate::row::{RulesReader, blob, ids_to_json, job_id, number, numbers_to_json, text, time, word};
 use crate::tx::Tx;
 
-const OPEN_QUEUE: &str = include_str!("sql/open_queue.sql");
 const CLAIM_JOBS: &str = include_str!("sql/claim_jobs.sql");
 const TAKE_READY: &str = include_str!("sql/take_ready.sql");
 const ADD_LEASE: &str = include_str!("sql/add_lease.sql");
 const DRAW_LEASE_NO: &str = include_str!("sql/draw_lease_no.sql");
 const NEWEST_LEASE: &str = include_str!("sql/newest_lease.sql");
 
-/// Takes due jobs of one queue, most urgent first. Those with a cancel request are ended instead: request and retry may
-/// pass each other, and here they meet again.
-pub(crate) fn claim_jobs(tx: &Tx<'_>, request: &ClaimJobs) -> Result<Option<Claimed>> {
-    let queue = tx.one(OPEN_QUEUE, named_params! { ":name": request.queue.as_str() }, |row| {
-        Ok((row.get::<_, i64>(0)?, number::<i64, u64>(row, 1, "queue.lease_ttl_ms")?))
-    })?;
-    let Some((queue, ttl_ms)) = queue else { return Ok(None) };
-    let due = find_due(tx, queue, request)?;
+/// Takes due jobs of one queue, most urgent first; where it has several lines, in turn, as far as their gates allow.
+pub(crate) fn claim_jobs(tx: &Tx<'_>, lines: &Lines, request: &ClaimJobs) -> Result<Option<Claimed>> {
+    let Some((queue, ttl, lined)) = queue::find_open(tx, &request.queue)? else { return Ok(None) };
+    if !lined {
+        let due = find_due(tx, queue, "", request.order(), request.limit)?;
+        return grant(tx, request, queue, ttl, due);
+    }
+    // There is one writer: the next number is known before it is drawn.
+    let lease = LeaseNo(newest_lease(tx)?.0 + 1);
+    let mut due: Vec<Due> = Vec::new();
+    let mut round = Round::new(lines, request, queue);
+    loop {
+        let mut parts = round.divide(tx, request.limit - due.len() as u32)?;
+        if parts.is_empty() {
+            break;
+        }
+        for part in &mut parts {
+            let found = find_due(tx, queue, part.served.share.line.as_str(), request.order(), part.most)?;
+            let kept = found.iter().filter(|due| !due.cancel_requested).count();
+            part.take(tx, found.len() as u32, kept as u32, lease)?;
+            let gate = part.gate.as_ref().map(|gate| gate.id);
+            due.extend(found.into_iter().map(|due| Due { gate, ..due }));
+        }
+        let served: Vec<Served> = parts.into_iter().map(|part| part.served).collect();
+        lines.served(&request.queue, &served);
+    }
+    due.sort_by_key(|due| (due.priority, due.run_at, due.id));
+    let gated = due.iter().any(|due| due.gate.is_some() && !due.cancel_requested);
+    let claimed = grant(tx, request, queue, ttl, due)?;
+    match claimed.as_ref().map(|claimed| claimed.lease) {
+        Some(drawn) if gated && drawn != lease => {
+            Err(corrupt(format!("lease {drawn} was drawn where {lease} was next")))
+        }
+        _ => Ok(claimed),
+    }
+}
+
+/// Puts what was taken under one new lease. Jobs with a cancel request are ended instead: request and retry may pass each
+/// other, and here they meet again.
+fn grant(tx: &Tx<'_>, request: &ClaimJobs, queue: i64, ttl: Duration, due: Vec<Due>) -> Result<Option<Claimed>> {
     if due.is_empty() {
         return Ok(None);
     }
     let (doomed, due): (Vec<Due>, Vec<Due>) = due.into_iter().partition(|due| due.cancel_requested);
     let canceled = cancel(tx, request, &doomed)?;
-    let ttl = Duration::from_millis(ttl_ms);
     if due.is_empty() {
         return Ok(Some(Claimed { lease: draw_lease_no(tx)?, ttl, jobs: Vec::new(), canceled }));
     }
@@ -45,7 +79,7 @@ pub(crate) fn claim_jobs(tx: &Tx<'_>, request: &ClaimJobs) -> Result<Option<Clai
     for Due { id, job, .. } in due {
         match job {
             Ok(job) => jobs.push(job),
-            Err(why) => unreadable.push(EndJob { job: id, ending: Report::Failed { error: why } }),
+            Err(why) => unreadable.push(EndJob::new(id, Report::Failed { error: why })),
         }
     }
     if !unreadable.is_empty() {
@@ -80,21 +114,23 @@ struct Due {
     /// would stand still; this is its error.
     job: std::result::Result<ClaimedJob, Json>,
     cancel_requested: bool,
+    /// The gate it passes.
+    gate: Option<i64>,
 }
 
-/// Reads the due rows and deletes them.
-fn find_due(tx: &Tx<'_>, queue: i64, request: &ClaimJobs) -> Result<Vec<Due>> {
-    let limit = request.limit as usize;
+/// Reads the due rows of one line and deletes them.
+fn find_due(tx: &Tx<'_>, queue: i64, line: &str, order: [Priority; 4], limit: u32) -> Result<Vec<Due>> {
+    let limit = limit as usize;
     let mut due: Vec<Due> = Vec::with_capacity(limit);
     let mut rules = RulesReader::default();
     let mut claim = tx.statement(CLAIM_JOBS)?;
-    for urgency in request.order() {
+    for urgency in order {
         let left = limit - due.len();
         if left == 0 {
             break;
         }
         let params = named_params! {
-            ":queue": queue, ":priority": urgency.get(), ":now": tx.now.as_micros(), ":limit": left as i64,
+            ":queue": queue, ":line": line, ":priority": urgency.get(), ":now": tx.now.as_micros(), ":limit": left as i64,
         };
         let mut rows = claim.query(params)?;
         while let Some(row) = rows.next()? {
@@ -106,6 +142,7 @@ fn find_due(tx: &Tx<'_>, queue: i64, request: &ClaimJobs) -> Result<Vec<Due>> {
     for Due { id, priority, run_at, .. } in &due {
         let taken = take.execute(named_params! {
             ":queue": queue,
+            ":line": line,
             ":priority": priority.get(),
             ":run_at": run_at.as_micros(),
             ":job": blob(id),
@@ -132,6 +169,7 @@ fn read(row: &Row<'_>, priority: Priority, rules: &mut RulesReader) -> Result<Du
             losses,
             rules: rules.read(row, 7, 8, 9)?,
             trace: row.get(10)?,
+            gate: Line::from_store(text(row, 12)?).gate().map(GateName::new).transpose().map_err(StoreError::from)?,
             run_at,
             created_at: time(row, 11)?,
         })
@@ -140,11 +178,13 @@ fn read(row: &Row<'_>, priority: Priority, rules: &mut RulesReader) -> Result<Du
         let message = quote(&StoreError::from(fault).to_string());
         Json::from_store(format!("{{\"code\":\"unreadable\",\"message\":{message}}}"))
     });
-    Ok(Due { id, run_at, priority, attempt, losses, job, cancel_requested: row.get(12)? })
+    Ok(Due { id, run_at, priority, attempt, losses, job, cancel_requested: row.get(13)?, gate: None })
 }
 
 fn add_lease(tx: &Tx<'_>, request: &ClaimJobs, queue: i64, ttl: Duration, due: &[Due]) -> Result<LeaseNo> {
     let ids = ids_to_json(due.iter().map(|due| &due.id));
+    let gated = due.iter().any(|due| due.gate.is_some());
+    let gates = gated.then(|| numbers_to_json(due.iter().map(|due| due.gate.unwrap_or(0))));
     let params = named_params! {
         ":queue": queue,
         ":worker": request.worker.0,
@@ -153,6 +193,7 @@ fn add_lease(tx: &Tx<'_>, request: &ClaimJobs, queue: i64, ttl: Duration, due: &
         ":jobs": ids,
         ":attempts": numbers_to_json(due.iter().map(|due| due.attempt)),
         ":losses": numbers_to_json(due.iter().map(|due| due.losses)),
+        ":gates": gates,
     };
     let lease = tx.one(ADD_LEASE, params, |row| Ok(LeaseNo(row.get(0)?)))?;
     let lease = lease.ok_or_else(|| corrupt("a lease was added without a number"))?;

@@ -61,7 +61,13 @@ fn write(tx: &Tx<'_>, request: &EndJobs) -> Result<(Vec<Ended>, Option<Lease>)> 
     let mut endings = Endings::open(tx, &lease)?;
     let mut ended = Vec::with_capacity(request.jobs.len());
     for end in &request.jobs {
-        let report = Report { how: end.ending.how(), delay: end.ending.delay(), details: end.ending.details() };
+        let report = Report {
+            how: end.ending.how(),
+            delay: end.ending.delay(),
+            details: end.ending.details(),
+            health: end.health(),
+            hold: end.hold_until(tx.now),
+        };
         // At most 256, and a report of one must not pay for an index of all.
         let now = match lease.grants.iter().find(|grant| grant.job == end.job) {
             Some(grant) => endings.end(*grant, &report)?,

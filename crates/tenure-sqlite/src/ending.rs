@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use rusqlite::{CachedStatement, Row, named_params};
 use tenure_core::journal::JournalEvent;
-use tenure_core::{How, JobId, Json, LeaseNo, Priority, Timestamp, WorkerId};
+use tenure_core::{Health, How, JobId, Json, LeaseNo, Priority, Timestamp, WorkerId};
 use tenure_store::operate::Word;
 
 use crate::enqueue::{Line, Place};
 use crate::fault::{Result, corrupt};
+use crate::gate;
 use crate::journal::{self, Entry};
-use crate::row::{blob, ids_from_json, number, numbers_from_json, priority, text, time};
+use crate::row::{blob, ids_from_json, number, numbers_from_json, optional_text, priority, text, time};
 use crate::tx::Tx;
 
 const END_ATTEMPT: &str = include_str!("sql/end_attempt.sql");
@@ -35,6 +36,8 @@ pub(crate) struct Grant {
     pub(crate) job: JobId,
     pub(crate) attempt: u16,
     pub(crate) losses: u16,
+    /// The gate it passed.
+    pub(crate) gate: Option<i64>,
 }
 
 /// What a holder, the reclaimer or an operator says about a grant.
@@ -43,6 +46,16 @@ pub(crate) struct Report<'a> {
     /// Before it is due again, if it goes back. A loss waits by its own rule.
     pub(crate) delay: Duration,
     pub(crate) details: Details<'a>,
+    /// How the resource behind its gate did, and until when it wants silence.
+    pub(crate) health: Option<Health>,
+    pub(crate) hold: Option<Timestamp>,
+}
+
+impl Report<'_> {
+    /// An ending that nobody reported: it says nothing of gates, and nothing else.
+    pub(crate) fn unsaid(how: How) -> Self {
+        Self { how, delay: Duration::ZERO, details: (None, None, None), health: None, hold: None }
+    }
 }
 
 /// Error, result and usage.
@@ -93,10 +106,14 @@ impl<'t, 'c, 'l> Endings<'t, 'c, 'l> {
         if !inserted {
             return Ok(None);
         }
+        if let Some(gate) = grant.gate {
+            gate::leave(self.tx, gate, self.lease.no, report.health, report.hold)?;
+        }
         if let Some(judged) = judged.filter(|_| !how.is_final()) {
             let delay = if how == How::Lost { tenure_core::apply::loss_delay(losses) } else { report.delay };
             Line::open(self.tx)?.put(&Place {
                 queue: self.lease.queue,
+                line: &judged.line,
                 priority: judged.priority,
                 run_at: self.tx.now.plus(delay),
                 job: grant.job,
@@ -158,6 +175,7 @@ impl<'t, 'c> Insert<'t, 'c> {
 
 /// What decides about a job that is not done.
 struct Judged {
+    line: String,
     priority: Priority,
     max_attempts: u16,
     max_losses: u16,
@@ -179,27 +197,31 @@ impl Judged {
 fn judge(tx: &Tx<'_>, job: JobId) -> Result<Judged> {
     let judged = tx.one(JUDGE_JOB, named_params! { ":job": blob(&job) }, |row| {
         Ok(Judged {
-            priority: priority(row, 0)?,
-            max_attempts: number::<i64, u16>(row, 1, "job.max_attempts")?,
-            max_losses: number::<i64, u16>(row, 2, "job.max_losses")?,
-            cancel_requested: row.get(3)?,
+            line: row.get(0)?,
+            priority: priority(row, 1)?,
+            max_attempts: number::<i64, u16>(row, 2, "job.max_attempts")?,
+            max_losses: number::<i64, u16>(row, 3, "job.max_losses")?,
+            cancel_requested: row.get(4)?,
         })
     })?;
     judged.ok_or_else(|| corrupt(format!("a lease holds job {job}, which is not there")))
 }
 
 impl Lease {
-    /// Reads the first seven columns of every lease statement.
+    /// Reads the first eight columns of every lease statement.
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let no = LeaseNo(row.get(0)?);
         let jobs = ids_from_json(text(row, 4)?)?;
-        let attempts = numbers_from_json(text(row, 5)?)?;
-        let losses = numbers_from_json(text(row, 6)?)?;
+        let attempts: Vec<u16> = numbers_from_json(text(row, 5)?)?;
+        let losses: Vec<u16> = numbers_from_json(text(row, 6)?)?;
         if jobs.len() != attempts.len() || jobs.len() != losses.len() {
             return Err(corrupt(format!("lease {no} lists {} jobs with {} attempts", jobs.len(), attempts.len())));
         }
-        let numbers = attempts.into_iter().zip(losses);
-        let grants = jobs.into_iter().zip(numbers).map(|(job, (attempt, losses))| Grant { job, attempt, losses });
+        let gates: Vec<i64> = optional_text(row, 7)?.map_or(Ok(Vec::new()), numbers_from_json)?;
+        let gate = |at: usize| gates.get(at).copied().filter(|gate| *gate > 0);
+        let numbers = attempts.into_iter().zip(losses).enumerate();
+        let grant = |(job, (at, (attempt, losses)))| Grant { job, attempt, losses, gate: gate(at) };
+        let grants = jobs.into_iter().zip(numbers).map(grant);
         Ok(Self {
             no,
             queue: row.get(1)?,

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use tenure_core::{Invalid, Timestamp};
 use tenure_store::StoreError;
 use tenure_store::clock::Clock;
+use tenure_store::lines::Lines;
 use tokio::sync::Notify;
 
 use crate::fault::{Fault, is_busy};
@@ -48,6 +49,8 @@ enum Place {
 pub(crate) struct Shared {
     clock: Clock,
     pub(crate) busy_timeout: Duration,
+    /// Which lines of the queues have work.
+    pub(crate) lines: Lines,
     /// Rung after a commit that may have made a job due.
     pub(crate) wake: Notify,
     /// Whether the schema was seen to be ours.
@@ -143,9 +146,11 @@ fn heard<T, E: From<StoreError>>(
 
 impl Shared {
     fn new(options: SqliteOptions) -> Self {
+        let manual = options.clock.now().is_some();
         Self {
             clock: options.clock,
             busy_timeout: options.busy_timeout.min(BUSY_TIMEOUT_MAX),
+            lines: Lines::new(manual),
             wake: Notify::new(),
             migrated: AtomicBool::new(false),
             #[cfg(feature = "mutants")]

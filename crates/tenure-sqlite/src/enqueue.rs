@@ -9,6 +9,7 @@ use tenure_store::enqueue::Enqueued;
 
 use crate::fault::{Result, corrupt};
 use crate::keys::{self, Verdict};
+use crate::lines;
 use crate::queue;
 use crate::row::{blob, ready_code};
 use crate::show;
@@ -34,11 +35,18 @@ pub(crate) fn enqueue_jobs(tx: &Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>
     jobs.iter().map(|job| batch.enqueue(job)).collect()
 }
 
+/// Whether a queue is fair, and whether it is known to have lines.
+#[derive(Clone, Copy)]
+struct Lining {
+    fair: bool,
+    lined: bool,
+}
+
 struct Batch<'t, 'c, 'j> {
     tx: &'t Tx<'c>,
     add_job: CachedStatement<'c>,
     line: Line<'t, 'c>,
-    queues: HashMap<&'j str, i64>,
+    queues: HashMap<&'j str, (i64, Lining)>,
     tenants: HashMap<&'j str, i64>,
     backoff: Option<(&'j Backoff, String)>,
 }
@@ -72,10 +80,7 @@ impl<'j> Batch<'_, '_, 'j> {
     }
 
     fn insert(&mut self, tenant: i64, job: &'j NewJob) -> Result<Enqueued> {
-        let queue = match self.queues.get(job.queue.as_str()) {
-            Some(known) => *known,
-            None => *self.queues.entry(job.queue.as_str()).or_insert(queue::ensure(self.tx, &job.queue)?),
-        };
+        let (queue, line) = self.place(tenant, job)?;
         if self.backoff.as_ref().is_none_or(|(known, _)| *known != &job.rules.backoff) {
             self.backoff = Some((&job.rules.backoff, job.rules.backoff.to_string()));
         }
@@ -85,6 +90,7 @@ impl<'j> Batch<'_, '_, 'j> {
             ":id": blob(&job.id),
             ":tenant": tenant,
             ":queue": queue,
+            ":line": line.as_str(),
             ":kind": job.kind.as_str(),
             ":priority": job.priority.get(),
             ":payload": job.payload.as_str(),
@@ -103,15 +109,36 @@ impl<'j> Batch<'_, '_, 'j> {
             return self.found(tenant, job, state);
         }
         let state = if job.due == Due::WhenOpened { State::Waiting } else { State::Queued };
-        self.line.put(&Place { queue, priority: job.priority, run_at, job: job.id, attempt: 0, losses: 0, state })?;
+        let (line, priority) = (line.as_str(), job.priority);
+        self.line.put(&Place { queue, line, priority, run_at, job: job.id, attempt: 0, losses: 0, state })?;
         Ok(Enqueued::Created(job.id))
+    }
+
+    /// The queue of a job, and its line there.
+    fn place(&mut self, tenant: i64, job: &'j NewJob) -> Result<(i64, tenure_core::Line)> {
+        let (queue, lining) = match self.queues.get(job.queue.as_str()) {
+            Some(known) => *known,
+            None => {
+                let queue = queue::ensure(self.tx, &job.queue)?;
+                let (fair, lined) = queue::lining(self.tx, queue)?;
+                *self.queues.entry(job.queue.as_str()).or_insert((queue, Lining { fair, lined }))
+            }
+        };
+        let line = tenure_core::Line::new(lining.fair.then_some(tenant), job.gate.as_ref());
+        if !line.is_only() && !lining.lined {
+            lines::set_lined(self.tx, queue)?;
+            self.queues.insert(job.queue.as_str(), (queue, Lining { lined: true, ..lining }));
+        }
+        Ok((queue, line))
     }
 }
 
 /// A job's place in the line.
-pub(crate) struct Place {
-    /// Which line.
+pub(crate) struct Place<'a> {
+    /// Which queue.
     pub(crate) queue: i64,
+    /// Which line in it.
+    pub(crate) line: &'a str,
     /// How far in front.
     pub(crate) priority: Priority,
     /// Not before this; the past is now.
@@ -139,11 +166,12 @@ impl<'t, 'c> Line<'t, 'c> {
     }
 
     /// Puts one job into its place.
-    pub(crate) fn put(&mut self, place: &Place) -> Result<()> {
+    pub(crate) fn put(&mut self, place: &Place<'_>) -> Result<()> {
         let state = ready_code(place.state).ok_or_else(|| corrupt(format!("{:?} does not wait", place.state)))?;
         let run_at = if place.state == State::Waiting { NEVER } else { place.run_at.max(self.tx.now).as_micros() };
         self.put_ready.execute(named_params! {
             ":queue": place.queue,
+            ":line": place.line,
             ":priority": place.priority.get(),
             ":run_at": run_at,
             ":job": blob(&place.job),

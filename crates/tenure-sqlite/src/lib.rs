@@ -22,6 +22,7 @@
 //! - `tx`, `fault`, `row`: a statement's way to SQLite and back
 //! - `enqueue`, `keys`, `show`, `list`, `cancel`, `requeue`: verbs of producers and operators
 //! - `claim`, `renew`, `end`, `reclaim`, `ending`: verbs of workers, and what every ending shares
+//! - `gate`, `lines`: what shared resources let through, and the lines inside a queue
 //! - `journal`, `queue`, `worker`, `prune`, `migrate`, `violations`, `wake`: the record, upkeep and wake-ups
 //! - `mutants`: the fence predicates that a test may drop (feature `mutants`)
 
@@ -49,6 +50,9 @@ mod end;
 mod ending;
 mod reclaim;
 mod renew;
+
+mod gate;
+mod lines;
 
 mod journal;
 mod migrate;

@@ -19,6 +19,8 @@ const ADD_TENANT: &str = include_str!("sql/add_tenant.sql");
 const FIND_TENANT: &str = include_str!("sql/find_tenant.sql");
 const ADD_QUEUE: &str = include_str!("sql/add_queue.sql");
 const FIND_QUEUE: &str = include_str!("sql/find_queue.sql");
+const OPEN_QUEUE: &str = include_str!("sql/open_queue.sql");
+const LINING: &str = include_str!("sql/lining.sql");
 const SET_QUEUE: &str = include_str!("sql/set_queue.sql");
 const PAUSE_QUEUE: &str = include_str!("sql/pause_queue.sql");
 const COUNT_ENDINGS: &str = include_str!("sql/count_endings.sql");
@@ -30,11 +32,12 @@ pub(crate) fn list_queues(tx: &Tx<'_>) -> Result<Vec<QueueRecord>> {
         Ok(QueueRecord {
             name: word(row, 0)?,
             paused: row.get(1)?,
-            lease_ttl: Duration::from_millis(number::<i64, u64>(row, 2, "queue.lease_ttl_ms")?),
-            due: number::<i64, u64>(row, 3, "due")?,
-            scheduled: number::<i64, u64>(row, 4, "scheduled")?,
-            running: number::<i64, u64>(row, 5, "running")?,
-            oldest_due: optional_time(row, 6)?,
+            fair: row.get(2)?,
+            lease_ttl: Duration::from_millis(number::<i64, u64>(row, 3, "queue.lease_ttl_ms")?),
+            due: number::<i64, u64>(row, 4, "due")?,
+            scheduled: number::<i64, u64>(row, 5, "scheduled")?,
+            running: number::<i64, u64>(row, 6, "running")?,
+            oldest_due: optional_time(row, 7)?,
         })
     })
 }
@@ -64,7 +67,8 @@ pub(crate) fn count_endings(tx: &Tx<'_>, within: Duration) -> Result<Vec<EndingC
 pub(crate) fn set_queue(tx: &Tx<'_>, request: &SetQueue) -> Result<()> {
     ensure(tx, &request.queue)?;
     let lease_ttl_ms = i64::try_from(request.lease_ttl.as_millis()).unwrap_or(i64::MAX);
-    tx.execute(SET_QUEUE, named_params! { ":name": request.queue.as_str(), ":lease_ttl_ms": lease_ttl_ms })?;
+    let name = request.queue.as_str();
+    tx.execute(SET_QUEUE, named_params! { ":name": name, ":lease_ttl_ms": lease_ttl_ms, ":fair": request.fair })?;
     Ok(())
 }
 
@@ -86,6 +90,21 @@ pub(crate) fn pause_queue(tx: &Tx<'_>, request: &PauseQueue) -> Result<()> {
 /// The number of a queue, if it is known.
 pub(crate) fn find(tx: &Tx<'_>, queue: &QueueName) -> Result<Option<i64>> {
     tx.one(FIND_QUEUE, named_params! { ":name": queue.as_str() }, |row| Ok(row.get(0)?))
+}
+
+/// The number of a queue that may be claimed from, its lease time, and whether it has lines; `None` when it is paused or
+/// unknown.
+pub(crate) fn find_open(tx: &Tx<'_>, queue: &QueueName) -> Result<Option<(i64, Duration, bool)>> {
+    tx.one(OPEN_QUEUE, named_params! { ":name": queue.as_str() }, |row| {
+        let ttl = Duration::from_millis(number::<i64, u64>(row, 1, "queue.lease_ttl_ms")?);
+        Ok((row.get(0)?, ttl, row.get(2)?))
+    })
+}
+
+/// Whether a queue is fair, and whether it has lines.
+pub(crate) fn lining(tx: &Tx<'_>, queue: i64) -> Result<(bool, bool)> {
+    let lining = tx.one(LINING, named_params! { ":queue": queue }, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    lining.ok_or_else(|| corrupt(format!("queue {queue} is not there")))
 }
 
 /// The number of a queue, which is made known.

@@ -1,7 +1,5 @@
 //! Leases that end without a report: expired, or unknown to their own worker.
 
-use std::time::Duration;
-
 use rusqlite::named_params;
 use tenure_core::json::quote;
 use tenure_core::name::WorkerName;
@@ -26,7 +24,7 @@ pub(crate) fn reclaim_jobs(tx: &Tx<'_>, by: Option<WorkerId>, leases_max: u32) -
     for lease in tx.all(EXPIRED_LEASES, params, Lease::read)? {
         let worker = find_worker(tx, lease.worker)?;
         let error = lease_lost(&lease, worker.as_ref());
-        let report = Report { how: How::Lost, delay: Duration::ZERO, details: (Some(&error), None, None) };
+        let report = Report { details: (Some(&error), None, None), ..Report::unsaid(How::Lost) };
         let ended = end_lease(tx, by, &lease, &report)?;
         let (lease, worker) = (lease.no, &worker);
         reclaimed.extend(ended.into_iter().map(|(job, how)| Reclaimed { job, lease, worker: worker.clone(), how }));
@@ -37,7 +35,7 @@ pub(crate) fn reclaim_jobs(tx: &Tx<'_>, by: Option<WorkerId>, leases_max: u32) -
 /// Gives back, uncharged, what a worker holds under leases it does not know.
 pub(crate) fn release_unknown(tx: &Tx<'_>, worker: WorkerId, known: &[LeaseNo], newest: LeaseNo) -> Result<Vec<JobId>> {
     let params = named_params! { ":worker": worker.0, ":known": numbers_to_json(known), ":newest": newest.0 };
-    let report = Report { how: How::Released, delay: Duration::ZERO, details: (None, None, None) };
+    let report = Report::unsaid(How::Released);
     let mut released = Vec::new();
     for lease in tx.all(UNKNOWN_LEASES, params, Lease::read)? {
         let ended = end_lease(tx, Some(worker), &lease, &report)?;

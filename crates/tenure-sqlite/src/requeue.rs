@@ -38,7 +38,8 @@ pub(crate) fn requeue_job(tx: &Tx<'_>, request: &RequeueJob) -> Result<()> {
     }
     forget_cancel_request(tx, job)?;
     let (queue, priority, run_at) = (found.queue, found.priority, tx.now);
-    Line::open(tx)?.put(&Place { queue, priority, run_at, job, attempt: 0, losses: 0, state: State::Queued })?;
+    let line = &found.line;
+    Line::open(tx)?.put(&Place { queue, line, priority, run_at, job, attempt: 0, losses: 0, state: State::Queued })?;
     journal::add(tx, &Entry::said(JournalEvent::Requeued, &request.word), &[job])
 }
 
@@ -53,6 +54,7 @@ pub(crate) fn open_job(tx: &Tx<'_>, request: &OpenJob) -> Result<()> {
     remove_ready(tx, job)?;
     Line::open(tx)?.put(&Place {
         queue: found.queue,
+        line: &found.line,
         priority: found.priority,
         run_at: tx.now,
         job,

@@ -36,6 +36,16 @@ pub(crate) fn word<T: FromStr<Err = Invalid>>(row: &Row<'_>, column: usize) -> R
     text(row, column)?.parse().map_err(|refused: Invalid| corrupt(refused.to_string()))
 }
 
+/// A checked word that may be missing.
+pub(crate) fn optional_word<T: FromStr<Err = Invalid>>(row: &Row<'_>, column: usize) -> Result<Option<T>> {
+    optional_text(row, column)?.map(|_| word(row, column)).transpose()
+}
+
+/// Borrowed text that may be missing.
+pub(crate) fn optional_text<'r>(row: &'r Row<'_>, column: usize) -> Result<Option<&'r str>> {
+    row.get_ref(column)?.as_str_or_null().map_err(|error| corrupt(format!("column {column}: {error}")))
+}
+
 /// A document that may be missing.
 pub(crate) fn optional_json(row: &Row<'_>, column: usize) -> Result<Option<Json>> {
     Ok(row.get::<_, Option<Box<str>>>(column)?.map(Json::from_store))
@@ -138,7 +148,7 @@ pub(crate) fn ids_from_json(json: &str) -> Result<Vec<JobId>> {
 }
 
 /// Reads [`numbers_to_json`].
-pub(crate) fn numbers_from_json(json: &str) -> Result<Vec<u16>> {
+pub(crate) fn numbers_from_json<T: std::str::FromStr>(json: &str) -> Result<Vec<T>> {
     elements(json, |element| element.parse().ok())
 }
 
@@ -160,13 +170,13 @@ mod tests {
         let ids: Vec<JobId> = (0..3).map(|i| JobId::from_parts(Timestamp::EPOCH, [i; 10])).collect();
         assert_eq!(ids_from_json(&ids_to_json(&ids)).unwrap(), ids);
         assert_eq!(ids_from_json("[]").unwrap(), []);
-        assert_eq!(numbers_from_json(&numbers_to_json([1, 0, 65_535])).unwrap(), [1, 0, 65_535]);
+        assert_eq!(numbers_from_json::<u16>(&numbers_to_json([1, 0, 65_535])).unwrap(), [1, 0, 65_535]);
     }
 
     #[test]
     fn what_is_no_array_is_corrupt() {
         for bad in ["", "[", "[1", "[x]", "[1,,2]"] {
-            assert!(numbers_from_json(bad).is_err(), "{bad}");
+            assert!(numbers_from_json::<u16>(bad).is_err(), "{bad}");
         }
         assert!(ids_from_json("[\"no-uuid\"]").is_err());
     }

@@ -9,7 +9,9 @@ use tenure_store::record::{AttemptRecord, JobRecord, JobSummary, Sight};
 use crate::ending::{Grant, Lease};
 use crate::fault::{Result, corrupt};
 use crate::keys::OwnKey;
-use crate::row::{self, RulesReader, blob, job_id, number, optional_json, optional_time, text, time, word};
+use crate::row::{
+    self, RulesReader, blob, job_id, number, optional_json, optional_time, optional_word, text, time, word,
+};
 use crate::tx::Tx;
 
 const FIND_JOB: &str = include_str!("sql/find_job.sql");
@@ -43,6 +45,7 @@ pub(crate) fn find_job(tx: &Tx<'_>, sight: &Sight, job: JobId) -> Result<Found> 
 /// What a verb needs to know about a job.
 pub(crate) struct Found {
     pub(crate) queue: i64,
+    pub(crate) line: String,
     pub(crate) priority: Priority,
     pub(crate) tenant: i64,
     /// The key it asked for; another job may have it now.
@@ -70,8 +73,8 @@ pub(crate) fn find_holder(tx: &Tx<'_>, job: JobId) -> Result<Option<Holder>> {
         let lease = Lease::read(row)?;
         let grant = lease.grants.iter().find(|grant| grant.job == job).copied();
         let grant = grant.ok_or_else(|| corrupt(format!("lease {} lists no job {job}", lease.no)))?;
-        let (renewed_at, expires_at) = (optional_time(row, 7)?, time(row, 8)?);
-        Ok(Holder { lease, grant, renewed_at, expires_at, worker: row.get(9)? })
+        let (renewed_at, expires_at) = (optional_time(row, 8)?, time(row, 9)?);
+        Ok(Holder { lease, grant, renewed_at, expires_at, worker: row.get(10)? })
     })
 }
 
@@ -94,6 +97,7 @@ fn find(tx: &Tx<'_>, sight: &Sight, job: JobId) -> Result<Option<Found>> {
         };
         Ok(Found {
             queue: row.get(0)?,
+            line: row.get(10)?,
             priority: row::priority(row, 1)?,
             tenant: row.get(2)?,
             unique,
@@ -146,6 +150,7 @@ fn read_record(row: &Row<'_>) -> Result<JobRecord> {
         rules,
         losses,
         trace: row.get(20)?,
+        gate: optional_word(row, 22)?,
         lease: None,
         lease_expires_at: None,
         heartbeat_at: None,

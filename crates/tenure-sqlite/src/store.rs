@@ -5,18 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::journal::JournalRow;
-use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
 use tenure_store::clock::Clock;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
 use tenure_store::worker::{Beat, WorkerRecord};
-use tenure_store::{AdminStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore};
+use tenure_store::{
+    AdminStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
+};
 
 use crate::engine::Engine;
 use crate::fault;
@@ -24,8 +28,8 @@ use crate::lane::Urgency;
 use crate::transaction::Transaction;
 use crate::tx::Tx;
 use crate::{
-    cancel, claim, end, enqueue, journal, list, migrate, prune, queue, reclaim, renew, requeue, show, violations, wake,
-    worker,
+    cancel, claim, end, enqueue, gate, journal, list, migrate, prune, queue, reclaim, renew, requeue, show, violations,
+    wake, worker,
 };
 
 /// Jobs from which on an enqueue lets everybody else go first.
@@ -162,7 +166,8 @@ impl JobStore for SqliteStore {
 impl LeaseStore for SqliteStore {
     async fn claim_jobs(&self, request: ClaimJobs) -> Result<Option<Claimed>, StoreError> {
         request.check()?;
-        self.write(Urgency::Verb, move |tx| claim::claim_jobs(tx, &request)).await
+        let shared = Arc::clone(&self.engine.shared);
+        self.write(Urgency::Verb, move |tx| claim::claim_jobs(tx, &shared.lines, &request)).await
     }
 
     async fn renew_leases(&self, request: RenewLeases) -> Result<Renewed, StoreError> {
@@ -207,6 +212,47 @@ impl LeaseStore for SqliteStore {
 
     async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError> {
         self.write(Urgency::Verb, move |tx| reclaim::reclaim_jobs(tx, by, leases_max)).await
+    }
+}
+
+#[async_trait]
+impl GateStore for SqliteStore {
+    async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| gate::set_rule(tx, &request)).await
+    }
+
+    async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError> {
+        self.read(move |tx| gate::list_rules(tx, limit)).await
+    }
+
+    async fn list_gates(&self, filter: &GateFilter) -> Result<Vec<GateRecord>, StoreError> {
+        filter.check()?;
+        let filter = filter.clone();
+        self.read(move |tx| gate::list_gates(tx, &filter)).await
+    }
+
+    async fn show_gate(&self, gate: &GateName) -> Result<GateRecord, StoreError> {
+        let gate = gate.clone();
+        self.read(move |tx| gate::show_gate(tx, &gate)).await
+    }
+
+    async fn operate_gate(&self, request: OperateGate) -> Result<(), StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| gate::operate_gate(tx, &request)).await
+    }
+
+    async fn acquire_tokens(&self, request: AcquireTokens) -> Result<Acquired, StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| gate::acquire_tokens(tx, &request)).await
+    }
+
+    async fn repair_gates(&self) -> Result<u64, StoreError> {
+        self.write(Urgency::Verb, gate::repair_gates).await
+    }
+
+    fn opens_in(&self, queue: &QueueName) -> Option<Duration> {
+        self.engine.shared.lines.opens_in(queue)
     }
 }
 

@@ -62,7 +62,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
         result: Option<Json>,
         usage: Option<Json>,
     ) -> Result<(), StoreError> {
-        let jobs = vec![EndJob { job, ending: Ending::Succeeded { result, usage } }];
+        let jobs = vec![EndJob::new(job, Ending::Succeeded { result, usage })];
         let request = EndJobs { worker, lease, jobs };
         request.check()?;
         match end::report(self.open_tx()?, &request)?.as_slice() {

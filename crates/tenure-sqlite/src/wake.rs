@@ -6,19 +6,20 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use rusqlite::named_params;
-use tenure_core::Priority;
+use tenure_core::Line;
+use tenure_core::gate::Admit;
 use tenure_core::name::QueueName;
 use tenure_store::StoreError;
 
 use crate::engine::Engine;
 use crate::fault::Result;
 use crate::tx::Tx;
-
-const HAS_DUE: &str = include_str!("sql/has_due.sql");
+use crate::{gate, lines, queue};
 
 /// How often a waiter on a file looks for other processes' work.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Lines of a queue that a waiter looks at.
+const LINES_MAX: usize = 100;
 
 /// Returns when `is_due` says so.
 pub(crate) async fn wait<F>(engine: &Engine, is_due: impl Fn() -> F) -> std::result::Result<(), StoreError>
@@ -41,17 +42,24 @@ where
     }
 }
 
-/// Whether a claim of one of these queues would find something.
+/// Whether a claim of one of these queues would find something. Of a queue with very many lines only the first are
+/// looked at; the others are found by the next poll.
 pub(crate) fn has_due(tx: &Tx<'_>, queues: &[QueueName]) -> Result<bool> {
-    for queue in queues {
-        for priority in Priority::ALL {
-            let params = named_params! {
-                ":name": queue.as_str(), ":priority": priority.get(), ":now": tx.now.as_micros(),
-            };
-            if tx.one(HAS_DUE, params, |_| Ok(()))?.is_some() {
+    for name in queues {
+        let Some((queue, _, lined)) = queue::find_open(tx, name)? else { continue };
+        let most = if lined { LINES_MAX } else { 1 };
+        for line in lines::find_due(tx, queue, None, most)?.0 {
+            if may_pass(tx, &line)? {
                 return Ok(true);
             }
         }
     }
     Ok(false)
+}
+
+/// Whether the gate of a line is open. One that was never passed is.
+fn may_pass(tx: &Tx<'_>, line: &Line) -> Result<bool> {
+    let Some(gate) = line.gate().and_then(|gate| gate.parse().ok()) else { return Ok(true) };
+    let Some(open) = gate::look(tx, &gate)? else { return Ok(true) };
+    Ok(matches!(open.gate.admit(&open.rule, tx.now), Admit::Open(_)))
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use tenure_core::apply::Rules;
-use tenure_core::name::{KindName, QueueName, TenantName, WorkerName};
-use tenure_core::{How, Invalid, JobId, Json, LeaseNo, Priority, Timestamp, WorkerId};
+use tenure_core::gate::HOLD_MAX;
+use tenure_core::name::{GateName, KindName, QueueName, TenantName, WorkerName};
+use tenure_core::{Health, How, Invalid, JobId, Json, LeaseNo, Priority, Timestamp, WorkerId};
 
 /// Most jobs one lease lists: a claim asks for 1 to this many.
 pub const LEASE_JOBS_MAX: u32 = 256;
@@ -64,6 +65,8 @@ pub struct ClaimedJob {
     pub rules: Rules,
     /// Trace context to continue.
     pub trace: Option<String>,
+    /// The gate it passed.
+    pub gate: Option<GateName>,
     /// When it was due.
     pub run_at: Timestamp,
     /// When it was enqueued.
@@ -106,6 +109,17 @@ pub struct EndJob {
     pub job: JobId,
     /// How.
     pub ending: Ending,
+    /// What it says of the gate it passed.
+    pub gate: GateWord,
+}
+
+/// What a holder says of its gate, apart from how its job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GateWord {
+    /// How the resource did. `None`: as the ending tells.
+    pub health: Option<Health>,
+    /// The resource asked for silence: nothing passes for this long, at most [`HOLD_MAX`].
+    pub hold: Option<Duration>,
 }
 
 /// How an attempt ended, as core decided from what the holder said.
@@ -217,6 +231,28 @@ impl ClaimJobs {
             return Ok(());
         }
         Err(Invalid::new("limit", self.limit, format!("a claim takes 1 to {LEASE_JOBS_MAX} jobs")))
+    }
+}
+
+impl EndJob {
+    /// A report that says nothing else of the gate.
+    pub fn new(job: JobId, ending: Ending) -> Self {
+        Self { job, ending, gate: GateWord::default() }
+    }
+
+    /// How the resource behind the gate did: as the holder says, else well when the job succeeded and badly when it is to
+    /// be tried again. A permanent error is usually the job's own, and whoever gives a job back knows nothing.
+    pub fn health(&self) -> Option<Health> {
+        self.gate.health.or(match self.ending {
+            Ending::Succeeded { .. } => Some(Health::Healthy),
+            Ending::Retry { .. } => Some(Health::Unhealthy),
+            _ => None,
+        })
+    }
+
+    /// Until when the resource asked for silence.
+    pub fn hold_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.gate.hold.map(|hold| now.plus(hold.min(HOLD_MAX)))
     }
 }
 

@@ -6,7 +6,8 @@
 //! # Layout
 //! - [`store`]: the traits, all verbs on one page
 //! - [`error`]: what can go wrong, grouped by what the caller does next
-//! - [`enqueue`], [`lease`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
+//! - [`enqueue`], [`lease`], [`gate`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
+//! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver
 //! - [`audit`]: recomputes the sealed journal and replays it through the lifecycle
 //! - [`clock`]: whose time it is
@@ -16,17 +17,19 @@ pub mod store;
 pub mod error;
 
 pub mod enqueue;
+pub mod gate;
 pub mod journal;
 pub mod lease;
 pub mod operate;
 pub mod record;
 pub mod worker;
 
+pub mod lines;
 pub mod user_tx;
 
 pub mod audit;
 pub mod clock;
 
 pub use error::StoreError;
-pub use store::{AdminStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, WakeStore};
+pub use store::{AdminStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, WakeStore};
 pub use user_tx::UserTx;

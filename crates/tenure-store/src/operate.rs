@@ -69,6 +69,8 @@ pub struct SetQueue {
     pub queue: QueueName,
     /// How long a lease lasts without renewal: 1 s to 1 d.
     pub lease_ttl: Duration,
+    /// Whether each tenant has a line of its own; `None` leaves it as it is. Jobs that wait already stay where they are.
+    pub fair: Option<bool>,
 }
 
 /// Stop or resume claims of a queue.
@@ -107,6 +109,11 @@ impl Word {
 }
 
 impl SetQueue {
+    /// Only the lease time.
+    pub const fn new(queue: QueueName, lease_ttl: Duration) -> Self {
+        Self { queue, lease_ttl, fair: None }
+    }
+
     /// Refuses a lease time that is too short to renew or too long to wait for.
     pub fn check(&self) -> Result<(), Invalid> {
         if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&self.lease_ttl) {

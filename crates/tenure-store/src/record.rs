@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::apply::Rules;
-use tenure_core::name::{KindName, QueueName, TenantName};
+use tenure_core::name::{GateName, KindName, QueueName, TenantName};
 use tenure_core::{How, Invalid, JobId, Json, LeaseNo, Priority, State, Timestamp};
 
 /// Whose jobs a caller may see and touch.
@@ -60,6 +60,8 @@ pub struct JobRecord {
     pub losses: u16,
     /// Trace context.
     pub trace: Option<String>,
+    /// The gate it passes.
+    pub gate: Option<GateName>,
     /// The lease that holds it.
     pub lease: Option<LeaseNo>,
     /// When that lease ends unless renewed.
@@ -134,6 +136,8 @@ pub struct QueueRecord {
     pub name: QueueName,
     /// Whether claims are stopped.
     pub paused: bool,
+    /// Whether each tenant has a line of its own.
+    pub fair: bool,
     /// How long a lease lasts without renewal.
     pub lease_ttl: Duration,
     /// Due and claimable.

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::gate::{GateRule, Pattern};
+use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
 
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
+use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use crate::journal::JournalPage;
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
 use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
@@ -20,8 +22,8 @@ use crate::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, Qu
 use crate::worker::{Beat, WorkerRecord};
 
 /// A store: all nouns together.
-pub trait Store: JobStore + LeaseStore + JournalStore + AdminStore + WakeStore {}
-impl<S: JobStore + LeaseStore + JournalStore + AdminStore + WakeStore> Store for S {}
+pub trait Store: JobStore + LeaseStore + GateStore + JournalStore + AdminStore + WakeStore {}
+impl<S: JobStore + LeaseStore + GateStore + JournalStore + AdminStore + WakeStore> Store for S {}
 
 /// Producers and operators: jobs by their id.
 #[async_trait]
@@ -99,6 +101,35 @@ pub trait LeaseStore: Send + Sync {
 
     /// Takes back what expired leases held, at most `leases_max` leases.
     async fn reclaim_jobs(&self, by: Option<WorkerId>, leases_max: u32) -> Result<Vec<Reclaimed>, StoreError>;
+}
+
+/// Gates: what shared resources let through.
+#[async_trait]
+pub trait GateStore: Send + Sync {
+    /// Sets the rule of a gate, or of all whose name begins alike; or removes it.
+    async fn set_rule(&self, request: SetRule) -> Result<(), StoreError>;
+
+    /// Every rule, by pattern, at most `limit`.
+    async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError>;
+
+    /// Gates that jobs have passed or somebody has touched, by name.
+    async fn list_gates(&self, filter: &GateFilter) -> Result<Vec<GateRecord>, StoreError>;
+
+    /// One gate. `NotFound` when no job has passed it, nobody has touched it and no rule is meant for it.
+    async fn show_gate(&self, gate: &GateName) -> Result<GateRecord, StoreError>;
+
+    /// Pauses, resumes, trips or resets a gate. A repetition changes nothing and is not journaled.
+    async fn operate_gate(&self, request: OperateGate) -> Result<(), StoreError>;
+
+    /// Reserves tokens for a job that is inside its gate and calls its resource again.
+    async fn acquire_tokens(&self, request: AcquireTokens) -> Result<Acquired, StoreError>;
+
+    /// Counts the permits of gates anew from live leases, and mends those that differ; answers how many did. It must be
+    /// none: this is here to prove it.
+    async fn repair_gates(&self) -> Result<u64, StoreError>;
+
+    /// How long until a gate may open that a claim of this queue found closed; `None` when none was.
+    fn opens_in(&self, queue: &QueueName) -> Option<Duration>;
 }
 
 /// The record of every transition, and its seals.

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tenure_core::{JobId, NewJob, TenantName};
+use tenure_core::{GateRule, JobId, NewJob, TenantName};
 use tenure_store::clock::Clock;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::gate::SetRule;
 use tenure_store::operate::{CancelJob, Canceled, RequeueJob, Word};
 use tenure_store::record::{JobRecord, Sight};
 use tenure_store::{IntoStore, Store, StoreError};
@@ -101,6 +102,12 @@ impl Client {
     /// Revives a failed, dead or canceled job: attempts and losses start again.
     pub async fn requeue(&self, job: JobId) -> Result<(), StoreError> {
         self.store.requeue_job(RequeueJob { sight: self.sight(), job, word: Word::default() }).await
+    }
+
+    /// Sets what a gate allows, or all whose name begins alike: `client.set_gate("domain:*", GateRule::domain())`.
+    pub async fn set_gate(&self, gate: &str, rule: GateRule) -> Result<(), StoreError> {
+        let request = SetRule { pattern: gate.parse()?, rule: Some(rule), word: Word::default() };
+        self.store.set_rule(request).await
     }
 
     /// The store, for everything else.

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tenure_core::{Invalid, JobId, Json, KindName, LeaseNo, QueueName, TenantName, Timestamp, WorkerId};
-use tenure_store::lease::ClaimedJob;
+use tenure_store::lease::{ClaimedJob, GateWord};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::client::Client;
 use crate::fail::Fail;
 use crate::flag::Flag;
+use crate::gate::GatePass;
 
 /// The attempt a handler is. Cheap to clone; clones may go to tasks of the handler's own.
 #[derive(Clone)]
@@ -29,6 +30,7 @@ pub(crate) struct Attempted {
     stop: AtomicU8,
     told: Notify,
     usage: Mutex<Option<Json>>,
+    said_of_gate: Mutex<GateWord>,
     /// Up when the process was told to stop.
     draining: Arc<Flag>,
     /// When the right to act ends, unless the lease is renewed; moved by the keeper.
@@ -51,9 +53,11 @@ pub enum Stop {
 impl Ctx {
     pub(crate) fn new(job: ClaimedJob, at: Place, client: Client, draining: Arc<Flag>) -> Self {
         let Place { queue, worker, lease, deadline } = at;
-        let (stop, told, usage) = (AtomicU8::new(0), Notify::new(), Mutex::new(None));
-        let deadline = Mutex::new(deadline);
-        Self(Arc::new(Attempted { job, queue, worker, lease, client, stop, told, usage, draining, deadline }))
+        let (stop, told) = (AtomicU8::new(0), Notify::new());
+        let (usage, said_of_gate, deadline) = (Mutex::new(None), Mutex::default(), Mutex::new(deadline));
+        let attempted =
+            Attempted { job, queue, worker, lease, client, stop, told, usage, said_of_gate, draining, deadline };
+        Self(Arc::new(attempted))
     }
 
     /// The job's id: the same in every attempt, good as an idempotency key towards others.
@@ -112,6 +116,11 @@ impl Ctx {
         &self.0.client
     }
 
+    /// The shared resource this job passes: to call it again, and to say how it did.
+    pub fn gate(&self) -> GatePass<'_> {
+        GatePass::new(self)
+    }
+
     /// Why it should stop, if it should.
     pub fn stop(&self) -> Option<Stop> {
         match self.0.stop.load(Ordering::Acquire) {
@@ -161,6 +170,15 @@ impl Ctx {
 
     pub(crate) fn take_usage(&self) -> Option<Json> {
         self.0.usage.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What the handler said of its gate.
+    pub(crate) fn gate_word(&self) -> GateWord {
+        *self.0.said_of_gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn say_of_gate(&self, say: impl FnOnce(&mut GateWord)) {
+        say(&mut self.0.said_of_gate.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Tells the handler to stop. A graver reason replaces a lesser one, never the other way round.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_core::new_job::Due;
 use tenure_core::unique::Policy;
-use tenure_core::{Backoff, Invalid, JobId, NewJob, Priority, QueueName, TenantName, Timestamp, Unique};
+use tenure_core::{Backoff, GateName, Invalid, JobId, NewJob, Priority, QueueName, TenantName, Timestamp, Unique};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::{StoreError, UserTx};
 
@@ -49,6 +49,12 @@ impl<'c> Enqueue<'c> {
     /// For another tenant than the client's.
     pub fn tenant(self, tenant: &str) -> Self {
         self.try_change(|job| TenantName::new(tenant).map(|tenant| job.tenant = tenant))
+    }
+
+    /// The shared resource it passes, such as `source:ebay` or `domain:example.org`: it is claimed when that lets it
+    /// through, however many workers there are. What a gate allows is a rule (`tenure gates set`); without one, everything.
+    pub fn gate(self, gate: &str) -> Self {
+        self.try_change(|job| GateName::new(gate).map(|gate| job.gate = Some(gate)))
     }
 
     /// Attempts before a transient error is final.

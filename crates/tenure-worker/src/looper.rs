@@ -316,6 +316,9 @@ impl Loop {
         };
         let queues: Vec<QueueName> =
             self.lanes.iter().filter(|lane| lane.free() > 0).map(|lane| lane.queue.clone()).collect();
+        // A gate that was found closed may open sooner.
+        let opens = queues.iter().filter_map(|queue| self.shared.store.opens_in(queue)).min();
+        let rest = opens.map_or(rest, |opens| opens.min(rest));
         let some_full = self.lanes.iter().any(|lane| !lane.dry);
         let waiting = match self.waiting.take() {
             Some(waiting) if waiting.queues == queues => waiting,

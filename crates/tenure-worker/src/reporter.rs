@@ -216,7 +216,10 @@ impl Sending<'_> {
     async fn send(&mut self) -> Sent {
         let Some(worker) = self.shared.worker.get().copied() else { return Sent::Unanswered };
         let leases = self.reports.chunk_by(|one, next| one.ctx.fence() == next.ctx.fence());
-        let end = |report: &Report| EndJob { job: report.ctx.job_id(), ending: report.ending.clone() };
+        let end = |report: &Report| EndJob {
+            gate: report.ctx.gate_word(),
+            ..EndJob::new(report.ctx.job_id(), report.ending.clone())
+        };
         let requests =
             leases.map(|of| EndJobs { worker, lease: of[0].ctx.fence(), jobs: of.iter().map(end).collect() });
         match self.shared.store.end_leases(requests.collect()).await {

@@ -83,7 +83,7 @@ pub use tenure_worker::{Client, Defaults, Job, enqueue::Enqueue, enqueue::Enqueu
 pub use tenure_core::LeaseNo;
 #[doc(inline)]
 pub use tenure_worker::{
-    Attempt, Completed, Ctx, Fail, FromContext, FromRef, Handler, IntoAnswer, Returned, State, Stop,
+    Attempt, Completed, Ctx, Fail, FromContext, FromRef, GatePass, Handler, IntoAnswer, Returned, State, Stop,
 };
 
 // Run, and say what errors mean.
@@ -93,6 +93,10 @@ pub use tenure_core::classify::{Class, Pattern, Rule, RuleTable};
 pub use tenure_core::preset;
 #[doc(inline)]
 pub use tenure_worker::{Builder, HandleOptions, KeeperPlace, Summary, Worker};
+
+// Govern shared resources.
+#[doc(inline)]
+pub use tenure_core::gate::{Breaker, GateRule, Rate};
 
 // Look.
 #[doc(inline)]
@@ -110,7 +114,7 @@ pub use tenure_postgres::{Mode, PgOptions, PgStore};
 #[doc(inline)]
 pub use tenure_sqlite::{SqliteOptions, SqliteStore, Transaction as SqliteTransaction};
 #[doc(inline)]
-pub use tenure_store::{AdminStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, UserTx};
+pub use tenure_store::{AdminStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, UserTx};
 
 #[cfg(feature = "postgres")]
 pub use tenure_postgres::{deadpool_postgres, tokio_postgres};

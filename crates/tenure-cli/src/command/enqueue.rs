@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_core::json::PAYLOAD_BYTES_MAX;
-use tenure_core::name::{KindName, QueueName, TenantName};
+use tenure_core::name::{GateName, KindName, QueueName, TenantName};
 use tenure_core::new_job::Due;
 use tenure_core::unique::Policy;
 use tenure_core::{Backoff, JobId, Json, Priority, Timestamp};
 use tenure_store::enqueue::Enqueued;
 
 use super::{Answer, Session};
-use crate::args::{job_id, kind, limit, queue, tenant};
+use crate::args::{gate, job_id, kind, limit, queue, tenant};
 use crate::failure::{Failure, exit};
 use crate::moment;
 use crate::wire::EnqueuedLine;
@@ -35,7 +35,7 @@ Examples:
   tenure enqueue --file jobs.jsonl                     many, one JSON object a line; - is standard input
 
 A line of a file has the members kind, payload, queue, priority, delay, at, max_attempts, backoff, unique,
-unique_policy, idempotency_key, tenant, trace and id; only kind is needed. Flags fill in what a line leaves out.
+unique_policy, idempotency_key, tenant, gate, trace and id; only kind is needed. Flags fill in what a line leaves out.
   {\"kind\": \"invoice.send\", \"payload\": {\"order\": 42}, \"queue\": \"mail\", \"delay\": \"5m\"}
 
 Unique policies: while_active (until it ends), unless_failed (that, and after success), forever, window:10m.
@@ -84,6 +84,9 @@ pub(crate) struct EnqueueArgs {
     /// Whose it is [default: default]
     #[arg(long, value_name = "NAME", value_parser = tenant)]
     tenant: Option<TenantName>,
+    /// The shared resource it passes, such as source:ebay; see tenure gates
+    #[arg(long, value_name = "GATE", value_parser = gate)]
+    gate: Option<GateName>,
     /// Trace context to continue, such as a W3C traceparent
     #[arg(long, value_name = "TEXT")]
     trace: Option<String>,
@@ -108,6 +111,7 @@ pub(crate) async fn run(args: EnqueueArgs, session: &mut Session) -> Result<Answ
         unique: args.unique,
         unique_policy: args.unique_policy,
         idempotency_key: args.idempotency_key,
+        gate: args.gate,
         tenant: session.tenant(args.tenant),
         trace: args.trace,
         id: args.id,

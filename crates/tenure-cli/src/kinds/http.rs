@@ -74,12 +74,12 @@ pub(super) async fn http(job: Http, State(client): State<Client>, ctx: Ctx) -> R
         None => request,
     };
     tokio::select! {
-        answer = request.send() => judge(answer.map_err(|error| unsent(&error))?).await,
+        answer = request.send() => judge(answer.map_err(|error| unsent(&error))?, &ctx).await,
         _ = ctx.stopped() => ctx.check().map(|()| Returned(Value::Null)),
     }
 }
 
-async fn judge(mut response: Response) -> Result<Returned<Value>, Fail> {
+async fn judge(mut response: Response, ctx: &Ctx) -> Result<Returned<Value>, Fail> {
     let (status, retry_after) = (response.status(), retry_after(&response));
     let mut body = Vec::new();
     while body.len() < BODY_BYTES_MAX {
@@ -99,7 +99,11 @@ async fn judge(mut response: Response) -> Result<Returned<Value>, Fail> {
     }
     let fail = Fail::http_status(status.as_u16(), message);
     Err(match retry_after {
-        Some(delay) => fail.retry_in(delay),
+        Some(delay) => {
+            // Whoever asked for silence gets it from everybody.
+            ctx.gate().hold(delay);
+            fail.retry_in(delay)
+        }
         None => fail,
     })
 }

@@ -73,7 +73,7 @@ impl Bench {
     }
 
     pub(crate) fn end(&self, claimed: &Claimed, job: JobId, ending: Ending) -> Ended {
-        let report = EndJobs { worker: self.worker, lease: claimed.lease, jobs: vec![EndJob { job, ending }] };
+        let report = EndJobs { worker: self.worker, lease: claimed.lease, jobs: vec![EndJob::new(job, ending)] };
         self.wait(self.store.end_jobs(report)).unwrap()[0]
     }
 

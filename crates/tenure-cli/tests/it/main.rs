@@ -13,6 +13,7 @@ mod demo;
 mod enqueue;
 mod enqueue_file;
 mod following;
+mod gates;
 mod help;
 mod jobs;
 mod kills;

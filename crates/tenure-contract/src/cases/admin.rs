@@ -35,12 +35,12 @@ pub async fn a_report_out_of_bounds_is_refused_whole(t: Fixture) {
     let worker = t.worker("one").await;
     let (job, other) = (t.enqueue().await, t.enqueue().await);
     let lease = t.claim(worker, 2).await.expect("jobs are due").lease;
-    let done = |job| EndJob { job, ending: success() };
+    let done = |job| EndJob::new(job, success());
     let huge = Json::from_store(format!("\"{}\"", "x".repeat(RESULT_BYTES_MAX)));
     let too_large = Ending::Succeeded { result: Some(huge), usage: None };
     for jobs in [
         vec![done(job), done(other), done(job)],
-        vec![done(job), EndJob { job: other, ending: too_large }],
+        vec![done(job), EndJob::new(other, too_large)],
         Vec::new(),
         (0..=LEASE_JOBS_MAX).map(|_| done(t.new_id())).collect(),
     ] {
@@ -60,7 +60,7 @@ pub async fn settings_and_words_out_of_bounds_are_refused(t: Fixture) {
         assert!(matches!(refused, Err(StoreError::Invalid(_))), "{refused:?}");
     }
     for lease_ttl in [Duration::ZERO, Duration::from_millis(999), Duration::from_secs(86_401)] {
-        let refused = t.store.set_queue(SetQueue { queue: QueueName::default(), lease_ttl }).await;
+        let refused = t.store.set_queue(SetQueue::new(QueueName::default(), lease_ttl)).await;
         assert!(matches!(refused, Err(StoreError::Invalid(_))), "{refused:?}");
     }
     for limit in [0, 1_001] {
@@ -78,7 +78,7 @@ pub async fn a_batch_of_256_is_one_lease_and_one_report(t: Fixture) {
     let claimed = t.claim(worker, LEASE_JOBS_MAX).await.expect("jobs are due");
     assert_eq!(claimed.jobs.len(), 256);
     assert!(claimed.jobs.windows(2).all(|pair| pair[0].id < pair[1].id), "the older first");
-    let jobs = claimed.jobs.iter().map(|job| EndJob { job: job.id, ending: success() }).collect();
+    let jobs = claimed.jobs.iter().map(|job| EndJob::new(job.id, success())).collect();
     let ended = t.store.end_jobs(EndJobs { worker, lease: claimed.lease, jobs }).await.expect("end");
     assert_eq!(ended.len(), 256);
     assert!(ended.iter().all(|answer| *answer == tenure_store::lease::Ended::Now(tenure_core::How::Succeeded)));

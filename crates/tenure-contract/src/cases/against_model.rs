@@ -134,7 +134,7 @@ impl<'a> Story<'a> {
             6 => Ending::Snoozed { delay },
             _ => Ending::Released { delay },
         };
-        let ask = |worker, lease| EndJobs { worker, lease, jobs: vec![EndJob { job, ending: ending.clone() }] };
+        let ask = |worker, lease| EndJobs { worker, lease, jobs: vec![EndJob::new(job, ending.clone())] };
         let (here, there) = self.workers[grant.worker];
         let here: Vec<Ended> = self.t.store.end_jobs(ask(here, grant.here)).await.expect("end");
         let there = self.model.end_jobs(ask(there, grant.model)).await.expect("end");

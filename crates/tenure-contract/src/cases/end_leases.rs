@@ -91,5 +91,5 @@ pub async fn leases_of_two_workers_may_be_reported_together(t: Fixture) {
 }
 
 fn end(worker: WorkerId, lease: LeaseNo, jobs: &[JobId]) -> EndJobs {
-    EndJobs { worker, lease, jobs: jobs.iter().map(|job| EndJob { job: *job, ending: success() }).collect() }
+    EndJobs { worker, lease, jobs: jobs.iter().map(|job| EndJob::new(*job, success())).collect() }
 }

@@ -34,7 +34,7 @@ async fn late(t: &Fixture, jobs: u32) -> Late {
 }
 
 async fn end(t: &Fixture, worker: WorkerId, lease: LeaseNo, ends: &[(JobId, Ending)]) -> Vec<Ended> {
-    let jobs = ends.iter().map(|(job, ending)| EndJob { job: *job, ending: ending.clone() }).collect();
+    let jobs = ends.iter().map(|(job, ending)| EndJob::new(*job, ending.clone())).collect();
     t.store.end_jobs(EndJobs { worker, lease, jobs }).await.expect("end")
 }
 

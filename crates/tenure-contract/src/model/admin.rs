@@ -14,6 +14,7 @@ use tenure_store::worker::{Beat, WorkerRecord};
 use tenure_store::{AdminStore, Store, StoreError, WakeStore};
 
 use super::ModelStore;
+use super::gates::wrong_permits;
 use super::mutant::Mutant;
 use super::tables::{Row, Tables};
 
@@ -90,6 +91,7 @@ impl AdminStore for ModelStore {
             let record = |(name, queue): (&QueueName, &super::tables::Queue)| QueueRecord {
                 name: name.clone(),
                 paused: queue.paused,
+                fair: queue.fair,
                 lease_ttl: queue.lease_ttl,
                 due: tables.due(name, now).len() as u64,
                 scheduled: count(name, &|row| is_scheduled(row, now)),
@@ -103,7 +105,8 @@ impl AdminStore for ModelStore {
     async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError> {
         request.check()?;
         self.transact(|tables, _| {
-            tables.queues.entry(request.queue).or_default().lease_ttl = request.lease_ttl;
+            let queue = tables.queues.entry(request.queue).or_default();
+            (queue.lease_ttl, queue.fair) = (request.lease_ttl, request.fair.unwrap_or(queue.fair));
             Ok(())
         })
     }
@@ -147,8 +150,13 @@ impl AdminStore for ModelStore {
 
     async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError> {
         self.look(|tables, _| {
+            let of_gates = wrong_permits(tables).map(|(gate, permits, live)| Violation {
+                invariant: "G1".into(),
+                job: None,
+                detail: format!("gate {gate}: {permits} permits, {live} live leases"),
+            });
             let found = tables.jobs.values().flat_map(|row| violations(tables, row));
-            Ok(found.take(limit as usize).collect())
+            Ok(found.chain(of_gates).take(limit as usize).collect())
         })
     }
 }

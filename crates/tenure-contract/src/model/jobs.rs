@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use tenure_core::journal::JournalEvent;
 use tenure_core::new_job::Due;
-use tenure_core::{Event, Job, JobId, NewJob, Refused, State, Timestamp};
+use tenure_core::{Event, Job, JobId, Line, NewJob, Refused, State, Timestamp};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
 use tenure_store::record::{JobFilter, JobRecord, JobSummary, Sight};
@@ -127,7 +127,12 @@ impl ModelStore {
             let expires_at = unique.policy.window().map(|window| now.plus(window));
             tables.keys.insert(name, Key { job: asked.id, policy: unique.policy, expires_at });
         }
-        tables.queues.entry(asked.queue.clone()).or_default();
+        if !tables.tenants.contains(&asked.tenant) {
+            tables.tenants.push(asked.tenant.clone());
+        }
+        let tenant = tables.tenants.iter().position(|tenant| *tenant == asked.tenant).map(|at| at as i64 + 1);
+        let fair = tables.queues.entry(asked.queue.clone()).or_default().fair;
+        let line = Line::new(tenant.filter(|_| fair), asked.gate.as_ref());
         let job = Job {
             state: if asked.due == Due::WhenOpened { State::Waiting } else { State::Queued },
             attempt: 0,
@@ -138,7 +143,7 @@ impl ModelStore {
             rules: asked.rules.clone(),
         };
         let id = asked.id;
-        tables.jobs.insert(id, Row { asked, created_at: now, job, attempts: Vec::new() });
+        tables.jobs.insert(id, Row { asked, line, created_at: now, job, attempts: Vec::new() });
         Ok(Enqueued::Created(id))
     }
 }
@@ -169,7 +174,7 @@ fn matches(tables: &Tables, row: &Row, filter: &JobFilter, now: Timestamp) -> bo
 }
 
 fn record(tables: &Tables, row: &Row) -> JobRecord {
-    let Row { asked, created_at, job, attempts } = row;
+    let Row { asked, created_at, job, attempts, .. } = row;
     let lease = job.lease.and_then(|no| tables.leases.get(&no));
     let summary = JobSummary {
         id: asked.id,
@@ -192,6 +197,7 @@ fn record(tables: &Tables, row: &Row) -> JobRecord {
         rules: job.rules.clone(),
         losses: job.losses,
         trace: asked.trace.clone(),
+        gate: asked.gate.clone(),
         lease: job.lease,
         lease_expires_at: lease.map(|lease| lease.expires_at),
         heartbeat_at: lease.map(|lease| lease.renewed_at.unwrap_or(lease.claimed_at)),

@@ -9,12 +9,13 @@ use tenure_core::{Class, Event, How, JobId, LeaseNo, State, Timestamp, WorkerId}
 use tenure_store::lease::{
     ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed, check_listed,
 };
+use tenure_store::lines::Served;
 use tenure_store::operate::Word;
 use tenure_store::{LeaseStore, StoreError};
 
-use super::ModelStore;
 use super::mutant::Mutant;
 use super::tables::{Attempt, Lease, Tables};
+use super::{ModelStore, gates};
 
 #[async_trait]
 impl LeaseStore for ModelStore {
@@ -26,9 +27,21 @@ impl LeaseStore for ModelStore {
             let mut due = tables.due(&request.queue, now);
             let urgency = |id: &JobId| request.order().iter().position(|p| *p == tables.jobs[id].asked.priority);
             due.sort_by_key(urgency);
+            if queue.paused && !self.has(Mutant::PauseIgnored) {
+                return Ok(None);
+            }
+            let mut parts = Vec::new();
+            if due.iter().any(|id| !tables.jobs[id].line.is_only()) && !self.has(Mutant::GateIgnored) {
+                let asked = (request.limit, request.worker, now);
+                parts = gates::divide(tables, &self.lines, &request.queue, &due, asked);
+                due = parts.iter().flat_map(|(_, jobs)| jobs.clone()).collect();
+                let served: Vec<Served> = parts.iter().map(|(served, _)| served.clone()).collect();
+                self.lines.served(&request.queue, &served);
+            }
             due.truncate(limit);
-            due.sort_by_key(|id| tables.jobs[id].asked.priority);
-            if due.is_empty() || (queue.paused && !self.has(Mutant::PauseIgnored)) {
+            let place = |id: &JobId| (tables.jobs[id].asked.priority, tables.jobs[id].job.run_at, *id);
+            due.sort_by_key(place);
+            if due.is_empty() {
                 return Ok(None);
             }
             let lease = if self.has(Mutant::FenceRepeats) { repeated_fence(tables) } else { tables.next_lease() };
@@ -42,6 +55,10 @@ impl LeaseStore for ModelStore {
                 }
             }
             let jobs: Vec<JobId> = claimed.jobs.iter().map(|job| job.id).collect();
+            for (served, of_line) in parts {
+                let taken = of_line.iter().filter(|id| jobs.contains(id)).count();
+                gates::take(tables, &served.share.line, taken as u32, lease, now);
+            }
             claimed.canceled = doomed.iter().map(|(id, ..)| *id).collect();
             tables.write_endings(now, Some(request.worker), &doomed, &Word::default());
             if !jobs.is_empty() {
@@ -218,7 +235,7 @@ impl ModelStore {
         if !held {
             return Ended::LeaseLost { how: None };
         }
-        match tables.step(end.job, &event(&end.ending, lease), now, Some(&end.ending)) {
+        match tables.step(end.job, &event(&end.ending, lease), now, Some(end)) {
             Ok(Some((how, _))) => Ended::Now(how),
             Ok(None) | Err(_) => Ended::LeaseLost { how: before },
         }
@@ -251,6 +268,7 @@ fn handed_out(tables: &Tables, id: JobId, run_at: Timestamp) -> ClaimedJob {
         losses: row.job.losses,
         rules: row.job.rules.clone(),
         trace: row.asked.trace.clone(),
+        gate: row.asked.gate.clone(),
         run_at,
         created_at: row.created_at,
     }

@@ -6,10 +6,11 @@
 //!
 //! # Layout
 //! - `tables`: the rows, and the one function that lets core decide and writes what it says
-//! - `jobs`, `leases`, `journal`, `admin`: the verbs by noun
+//! - `jobs`, `leases`, `gates`, `journal`, `admin`: the verbs by noun
 //! - [`mutant`]: ways to break it on purpose, to see that the suite notices
 
 mod admin;
+mod gates;
 mod jobs;
 mod journal;
 mod leases;
@@ -22,6 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::Timestamp;
 use tenure_store::StoreError;
 use tenure_store::clock::ManualClock;
+use tenure_store::lines::Lines;
 use tokio::sync::Notify;
 
 use self::mutant::Mutant;
@@ -33,13 +35,14 @@ pub struct ModelStore {
     clock: ManualClock,
     mutant: Option<Mutant>,
     tables: Arc<Mutex<Tables>>,
+    lines: Arc<Lines>,
     work: Arc<Notify>,
 }
 
 impl ModelStore {
     /// An empty store whose time is `clock`.
     pub fn new(clock: ManualClock) -> Self {
-        Self { clock, mutant: None, tables: Arc::default(), work: Arc::default() }
+        Self { clock, mutant: None, tables: Arc::default(), lines: Arc::new(Lines::new(true)), work: Arc::default() }
     }
 
     /// An empty store that is broken in one way.

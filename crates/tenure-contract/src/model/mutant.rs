@@ -35,11 +35,13 @@ pub enum Mutant {
     JournalSkipped,
     /// A report that came too late leaves no journal row.
     RefusalSkipped,
+    /// A claim does not ask the gates.
+    GateIgnored,
 }
 
 impl Mutant {
     /// Every way, each with a case that must notice it.
-    pub const ALL: [(Self, &'static str); 16] = [
+    pub const ALL: [(Self, &'static str); 17] = [
         (Self::LeaseIgnored, "a_stale_worker_cannot_complete_while_its_successor_runs"),
         (Self::WorkerIgnored, "a_worker_cannot_complete_under_the_lease_of_another"),
         (Self::EndedTwice, "a_completion_sent_twice_is_answered_as_done_before"),
@@ -56,5 +58,6 @@ impl Mutant {
         (Self::SightIgnored, "a_job_of_another_tenant_cannot_be_shown"),
         (Self::JournalSkipped, "every_ending_leaves_its_journal_row"),
         (Self::RefusalSkipped, "a_report_that_came_too_late_is_written_down"),
+        (Self::GateIgnored, "a_gate_lets_so_many_in_at_once"),
     ];
 }

@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tenure_core::gate::{GateEvent, GateRule, Pattern};
 use tenure_core::journal::{JournalEvent, JournalRow};
-use tenure_core::name::{QueueName, TenantName, WorkerName};
+use tenure_core::name::{GateName, QueueName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::unique::Policy;
-use tenure_core::{Effect, Event, How, Job, JobId, Json, LeaseNo, NewJob, Refused, State, Timestamp, WorkerId, apply};
+use tenure_core::{
+    Effect, Event, How, Job, JobId, Json, LeaseNo, Line, NewJob, Refused, State, Timestamp, WorkerId, apply,
+};
 use tenure_store::StoreError;
-use tenure_store::lease::Ending;
+use tenure_store::lease::EndJob;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
 use tenure_store::record::{AttemptRecord, Sight};
 use tenure_store::worker::WorkerRecord;
+
+use super::gates::GateRow;
 
 /// Everything the model holds.
 #[derive(Clone, Default)]
@@ -21,6 +26,10 @@ pub(super) struct Tables {
     pub(super) leases: BTreeMap<LeaseNo, Lease>,
     pub(super) keys: BTreeMap<KeyName, Key>,
     pub(super) queues: BTreeMap<QueueName, Queue>,
+    /// In the order they came; a tenant's place is its number.
+    pub(super) tenants: Vec<TenantName>,
+    pub(super) rules: BTreeMap<Pattern, GateRule>,
+    pub(super) gates: BTreeMap<GateName, GateRow>,
     pub(super) workers: Vec<WorkerRecord>,
     pub(super) journal: Vec<JournalRow>,
     /// Each seal with the id of its last row.
@@ -32,6 +41,8 @@ pub(super) struct Tables {
 #[derive(Clone)]
 pub(super) struct Row {
     pub(super) asked: NewJob,
+    /// Where it waits inside its queue.
+    pub(super) line: Line,
     pub(super) created_at: Timestamp,
     pub(super) job: Job,
     pub(super) attempts: Vec<Attempt>,
@@ -73,11 +84,12 @@ pub(super) struct Key {
 pub(super) struct Queue {
     pub(super) paused: bool,
     pub(super) lease_ttl: Duration,
+    pub(super) fair: bool,
 }
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { paused: false, lease_ttl: LEASE_TTL_DEFAULT }
+        Self { paused: false, lease_ttl: LEASE_TTL_DEFAULT, fair: false }
     }
 }
 
@@ -132,14 +144,14 @@ impl Tables {
         id: JobId,
         event: &Event,
         now: Timestamp,
-        ending: Option<&Ending>,
+        end: Option<&EndJob>,
     ) -> Result<Option<(How, LeaseNo)>, Refused> {
         let Some(row) = self.jobs.get(&id).cloned() else { return Err(Refused::LeaseLost) };
         let applied = apply(&row.job, event, now)?;
         let mut ended = None;
         for effect in &applied.effects {
             match *effect {
-                Effect::EndAttempt(how) => ended = Some((how, self.end_attempt(id, &row.job, how, now, ending))),
+                Effect::EndAttempt(how) => ended = Some((how, self.end_attempt(id, &row.job, how, now, end))),
                 Effect::ReopenAttempt => self.attempts(id).for_each(|attempt| attempt.is_final = false),
                 // Where a job waits and whether its end was asked for is part of the job itself here.
                 Effect::RemoveReady | Effect::PutReady | Effect::RequestCancel | Effect::ForgetCancelRequest => {}
@@ -155,14 +167,14 @@ impl Tables {
         self.jobs.get_mut(&id).into_iter().flat_map(|row| row.attempts.iter_mut())
     }
 
-    fn end_attempt(&mut self, id: JobId, job: &Job, how: How, now: Timestamp, ending: Option<&Ending>) -> LeaseNo {
+    fn end_attempt(&mut self, id: JobId, job: &Job, how: How, now: Timestamp, end: Option<&EndJob>) -> LeaseNo {
         let number = match job.lease {
             Some(lease) => lease,
             None => self.next_lease(),
         };
         let lease = job.lease.and_then(|lease| self.leases.get(&lease));
         let holder = lease.map(|lease| lease.worker);
-        let (error, result, usage) = ending.map_or((None, None, None), Ending::details);
+        let (error, result, usage) = end.map_or((None, None, None), |end| end.ending.details());
         let record = AttemptRecord {
             lease: number,
             attempt: job.attempt,
@@ -174,6 +186,11 @@ impl Tables {
             result: result.cloned(),
             usage: usage.cloned(),
         };
+        let gate = self.jobs.get(&id).and_then(|row| row.asked.gate.as_ref());
+        if let Some(row) = gate.filter(|_| job.lease.is_some()).and_then(|gate| self.gates.get_mut(gate)) {
+            let (health, hold_until) = (end.and_then(EndJob::health), end.and_then(|end| end.hold_until(now)));
+            row.events.push(GateEvent { lease: number, at: now, health, hold_until });
+        }
         if let Some(row) = self.jobs.get_mut(&id) {
             row.attempts.push(Attempt { record, holder, is_final: how.is_final() });
         }

@@ -74,6 +74,7 @@ fn read(run: &Run<'_>, line: &mut Line, waiting: bool) -> Result<NewJob, String>
     if let Some(backoff) = line.parsed("backoff")? {
         job.rules.backoff = backoff;
     }
+    job.gate = line.parsed("gate")?;
     job.idempotency_key = line.option("idempotency");
     job.trace = line.option("trace");
     job.unique = line.option("unique").map(|text| unique(&text)).transpose()?;

@@ -69,12 +69,13 @@ fn value_of(run: &Run<'_>, record: &JobRecord, key: &str) -> Result<String, Stri
         "worker" => last.and_then(|last| last.worker.clone()).unwrap_or_else(none),
         "started_at" => last.and_then(|last| last.started_at).map_or_else(none, since),
         "ended_at" => last.map_or_else(none, |last| since(last.ended_at)),
+        "gate" => record.gate.as_ref().map_or_else(none, ToString::to_string),
         other => return Err(format!("show has no option {other}")),
     })
 }
 
 /// A moment as it is written in scripts: `+10s` from now, or `-10s`.
-fn from_now(now: Timestamp, at: Timestamp) -> String {
+pub(super) fn from_now(now: Timestamp, at: Timestamp) -> String {
     match at >= now {
         true => format!("+{}", duration::format(at.since(now))),
         false => format!("-{}", duration::format(now.since(at))),
@@ -132,6 +133,7 @@ pub(super) async fn queues(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome
 fn queue_value(queue: &QueueRecord, key: &str) -> Result<String, String> {
     Ok(match key {
         "paused" => queue.paused.to_string(),
+        "fair" => queue.fair.to_string(),
         "ttl" => duration::format(queue.lease_ttl),
         "due" => queue.due.to_string(),
         "scheduled" => queue.scheduled.to_string(),

@@ -18,9 +18,10 @@
 //! # Layout
 //! - `line`: reading a line
 //! - `names`: labels and what they stand for
-//! - `enqueue`, `hold`, `report`, `operate`, `look`: the verbs
+//! - `enqueue`, `hold`, `report`, `operate`, `gate`, `look`: the verbs
 
 mod enqueue;
+mod gate;
 mod hold;
 mod line;
 mod look;
@@ -117,6 +118,10 @@ async fn verb(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
         "pause" | "resume" => operate::pause(run, line).await,
         "queue" => operate::queue(run, line).await,
         "prune" => operate::prune(run, line).await,
+        "rule" => gate::rule(run, line).await,
+        "gate" => gate::gate(run, line).await,
+        "acquire" => gate::acquire(run, line).await,
+        "repair" => gate::repair(run, line).await,
         "show" => look::show(run, line).await,
         "list" => look::list(run, line).await,
         "queues" => look::queues(run, line).await,

@@ -3,7 +3,9 @@
 use tenure_core::JobId;
 use tenure_core::name::{QueueName, TenantName};
 use tenure_store::StoreError;
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue, Word};
+use tenure_store::operate::{
+    CancelJob, Canceled, LEASE_TTL_DEFAULT, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue, Word,
+};
 use tenure_store::record::Sight;
 
 use super::line::Line;
@@ -44,11 +46,12 @@ pub(super) async fn pause(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome,
     Ok(Outcome { expected: line.expected_or("done"), got: words(run, done.map(|()| "done")) })
 }
 
-/// `queue mail ttl=30s`
+/// `queue mail [ttl=30s] [fair=true]`
 pub(super) async fn queue(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
     let queue = queue_name(line)?;
-    let lease_ttl = line.duration("ttl")?.ok_or("queue needs ttl=…")?;
-    let done = run.t.store.set_queue(SetQueue { queue, lease_ttl }).await;
+    let lease_ttl = line.duration("ttl")?.unwrap_or(LEASE_TTL_DEFAULT);
+    let fair = line.parsed("fair")?;
+    let done = run.t.store.set_queue(SetQueue { fair, ..SetQueue::new(queue, lease_ttl) }).await;
     Ok(Outcome { expected: line.expected_or("done"), got: words(run, done.map(|()| "done")) })
 }
 
@@ -78,7 +81,7 @@ pub(super) fn sight(line: &mut Line) -> Result<Sight, String> {
     Ok(line.parsed::<TenantName>("sight")?.map_or(Sight::All, Sight::Tenant))
 }
 
-fn word(line: &mut Line) -> Word {
+pub(super) fn word(line: &mut Line) -> Word {
     Word { actor: line.option("actor"), reason: line.option("reason") }
 }
 
@@ -90,7 +93,7 @@ fn queue_name(line: &mut Line) -> Result<QueueName, String> {
     }
 }
 
-fn words(run: &Run<'_>, done: Result<&str, StoreError>) -> Vec<String> {
+pub(super) fn words(run: &Run<'_>, done: Result<&str, StoreError>) -> Vec<String> {
     match done {
         Ok(word) => vec![word.into()],
         Err(error) => error_words(&run.names, &error),

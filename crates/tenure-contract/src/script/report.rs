@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tenure_core::apply::{Job, decide_failure};
 use tenure_core::backoff::Roll;
-use tenure_core::{Class, How, JobId, Json, LeaseNo, Rules, State};
-use tenure_store::lease::{EndJob, EndJobs, Ended, Ending};
+use tenure_core::{Class, Health, How, JobId, Json, LeaseNo, Rules, State};
+use tenure_store::lease::{EndJob, EndJobs, Ended, Ending, GateWord};
 
 use super::line::Line;
 use super::{Outcome, Run, error_words};
 
-/// `complete W1 J1 J2 lease=L1 [result=…] [usage=…] -> completed | before | lease_lost`
+/// `complete W1 J1 J2 lease=L1 [result=…] [usage=…] [health=…] [hold=30s] -> completed | before | lease_lost`
 ///
 /// One expected word stands for all jobs. `fail` takes class= and lets core decide as a worker would; `retry` sends a
 /// retry with delay= as it stands, whatever core would say.
@@ -20,7 +20,14 @@ pub(super) async fn report(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome
     let lease = run.names.lease(&line.required("lease")?)?;
     let jobs = run.names.jobs(run.t, &labels)?;
     let said = Said::read(line)?;
-    let ends = jobs.into_iter().map(|job| EndJob { job, ending: said.ending(run, job, lease) });
+    let health = match line.option("health").as_deref() {
+        None => None,
+        Some("healthy") => Some(Health::Healthy),
+        Some("unhealthy") => Some(Health::Unhealthy),
+        Some(other) => return Err(format!("{other} is no health")),
+    };
+    let gate = GateWord { health, hold: line.duration("hold")? };
+    let ends = jobs.into_iter().map(|job| EndJob { gate, ..EndJob::new(job, said.ending(run, job, lease)) });
     let jobs: Vec<EndJob> = ends.collect();
     let usual = jobs.first().map_or("nothing", |end| end.ending.how().as_str());
     let expected = match line.expected_or(usual) {

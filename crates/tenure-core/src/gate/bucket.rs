@@ -39,6 +39,13 @@ impl Rate {
         Self { count, period, burst: u32::try_from(burst).unwrap_or(TOKENS_MAX).clamp(1, TOKENS_MAX), cost: 1 }
     }
 
+    /// The same with another burst, another cost, or both; a burst that is not given is at least the cost.
+    #[must_use]
+    pub fn with(self, burst: Option<u32>, cost: Option<u32>) -> Self {
+        let cost = cost.unwrap_or(self.cost);
+        Self { burst: burst.unwrap_or(self.burst.max(cost)), cost, ..self }
+    }
+
     /// What the bucket holds at `now`.
     pub fn tokens(&self, full_at: Timestamp, now: Timestamp) -> u32 {
         let missing = (full_at.as_micros() - now.as_micros()).max(0);

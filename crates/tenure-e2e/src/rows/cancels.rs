@@ -169,7 +169,7 @@ impl Caller {
 
     async fn end(&self, claimed: &Claimed) -> Result<(), StoreError> {
         let ending = || Ending::Succeeded { result: None, usage: None };
-        let jobs: Vec<EndJob> = claimed.jobs.iter().map(|job| EndJob { job: job.id, ending: ending() }).collect();
+        let jobs: Vec<EndJob> = claimed.jobs.iter().map(|job| EndJob::new(job.id, ending())).collect();
         if !jobs.is_empty() {
             self.store.end_jobs(EndJobs { worker: self.worker, lease: claimed.lease, jobs }).await?;
         }

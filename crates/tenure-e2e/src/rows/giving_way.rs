@@ -99,8 +99,7 @@ impl Writer {
                 0 => Ending::Released { delay: Duration::ZERO },
                 _ => Ending::Succeeded { result: None, usage: None },
             };
-            let jobs =
-                claimed.jobs.iter().enumerate().map(|(i, job)| EndJob { job: job.id, ending: ending(i) }).collect();
+            let jobs = claimed.jobs.iter().enumerate().map(|(i, job)| EndJob::new(job.id, ending(i))).collect();
             seen(self.store.end_jobs(EndJobs { worker, lease: claimed.lease, jobs }).await.map(drop));
             seen(self.store.reclaim_jobs(Some(worker), 10).await.map(drop));
         }

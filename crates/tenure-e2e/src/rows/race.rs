@@ -178,7 +178,7 @@ async fn session(url: &str) -> Client {
 /// Whether it was written; refused otherwise.
 async fn complete(store: &PgStore, worker: WorkerId, grant: Grant) -> bool {
     let ending = Ending::Succeeded { result: None, usage: None };
-    let report = EndJobs { worker, lease: grant.lease, jobs: vec![EndJob { job: grant.job, ending }] };
+    let report = EndJobs { worker, lease: grant.lease, jobs: vec![EndJob::new(grant.job, ending)] };
     match store.end_jobs(report).await.unwrap().as_slice() {
         [Ended::Now(How::Succeeded)] => true,
         [Ended::LeaseLost { .. }] => false,

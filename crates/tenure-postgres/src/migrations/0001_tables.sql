@@ -21,19 +21,72 @@ create table tenure.queue (
   name text not null unique check (name ~ '^[A-Za-z0-9._:/-]{1,100}$'),
   lease_ttl_ms int not null default 60000 check (lease_ttl_ms between 1000 and 86400000),
   paused boolean not null default false,
+  -- Each tenant has a line of its own.
+  fair boolean not null default false,
+  -- It has, or had, more lines than one. Never taken back: a job may be on its way into one of them.
+  lined boolean not null default false check (lined or not fair),
   -- An idle worker wants to be woken until then; never cleared, it runs out.
   idle_until timestamptz not null default '-infinity',
   -- When somebody last looked below the floors for rows that were committed late.
   swept_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50);
 
--- A line is a tenant and a gate, interned. Line 0 is the one line of a queue without fairness.
-create table tenure.line (
-  id int primary key,
-  tenant int,
-  gate text
+-- What gates allow: by name, or by beginning with a * (tenure_core::gate::rule).
+create table tenure.gate_rule (
+  pattern text collate "C" primary key check (pattern ~ '^([A-Za-z0-9._:/-]{1,100}[*]?|[*])$'),
+  rate_count bigint check (rate_count between 1 and 1000000),
+  rate_period_ms bigint check (rate_period_ms between 1 and 86400000),
+  rate_burst bigint check (rate_burst between 1 and 1000000),
+  rate_cost bigint check (rate_cost between 1 and rate_burst),
+  concurrency int check (concurrency between 1 and 1000000),
+  breaker_failures int check (breaker_failures between 1 and 1000),
+  breaker_cooldown_ms bigint check (breaker_cooldown_ms between 1 and 86400000),
+  weight int not null default 1 check (weight between 1 and 1000),
+  check (num_nonnulls(rate_count, rate_period_ms, rate_burst, rate_cost) in (0, 4)),
+  check (num_nonnulls(breaker_failures, breaker_cooldown_ms) in (0, 2))
 );
-insert into tenure.line (id) values (0);
+
+-- Grows with every change of a rule: a gate looks for its rule again when it has not seen this one.
+create table tenure.gate_rules (
+  version bigint not null
+);
+create unique index gate_rules_one on tenure.gate_rules ((true));
+insert into tenure.gate_rules (version) values (0);
+
+-- Where a gate stands (tenure_core::gate::Gate). Written under its lock by the claim, which takes it or skips it, and by
+-- operators. No index names what changes: an update stays on its page.
+create table tenure.gate (
+  id int generated always as identity primary key,
+  name text collate "C" not null unique check (name ~ '^[A-Za-z0-9._:/-]{1,100}$'),
+  pattern text collate "C",                         -- the rule it obeys, as of rules_seen
+  rules_seen bigint not null default -1,
+  folded_to xid8 not null default '0',              -- events of older transactions are folded
+  in_use int not null default 0 check (in_use >= 0),
+  full_at timestamptz not null default 'epoch',
+  streak int not null default 0 check (streak >= 0),
+  open_until timestamptz,
+  probe bigint check (probe is null or open_until is not null),
+  deaf_to bigint not null default 0,
+  newest bigint not null default 0,
+  paused_until timestamptz,
+  held_until timestamptz,
+  succeeded_at timestamptz,
+  failed_at timestamptz,
+  pause_reason text,
+  trip_reason text
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+-- A job has left a gate; folded and deleted by the next claim. health: 1 healthy, 2 unhealthy, null: nobody knows.
+create table tenure.gate_event (
+  id bigint generated always as identity (cache 1),
+  gate int not null,
+  xid xid8 not null default pg_current_xact_id(),
+  lease bigint not null,
+  at timestamptz not null,
+  health smallint check (health in (1, 2)),
+  hold_until timestamptz
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+create index gate_event_fold on tenure.gate_event (gate, xid);
 
 -- One row per start of a worker process; two starts may share a name.
 create table tenure.worker (
@@ -49,6 +102,8 @@ create table tenure.job (
   run_at timestamptz not null,                      -- as asked; the ready row knows the current one
   tenant int not null,
   queue int not null,
+  -- Where it waits inside its queue: tenant number and gate, each where there is one (tenure_core::line).
+  line text collate "C" not null default '',
   priority smallint not null default 2 check (priority between 0 and 3),
   max_attempts smallint not null default 5 check (max_attempts between 1 and 1000),
   max_losses smallint not null default 8 check (max_losses between 1 and 1003),
@@ -67,7 +122,7 @@ create table tenure.ready (
   run_at timestamptz not null,
   job uuid not null,
   queue int not null,
-  line int not null default 0,
+  line text collate "C" not null default '',
   priority smallint not null check (priority between 0 and 3),
   attempt smallint not null default 0 check (attempt >= 0),
   losses smallint not null default 0 check (losses >= 0),
@@ -89,7 +144,9 @@ create table tenure.lease (
   expires_at timestamptz not null,
   jobs uuid[] not null check (cardinality(jobs) between 1 and 256),
   attempts smallint[] not null check (cardinality(attempts) = cardinality(jobs)),
-  losses smallint[] not null check (cardinality(losses) = cardinality(jobs))
+  losses smallint[] not null check (cardinality(losses) = cardinality(jobs)),
+  -- The gate each job passed, null where it has none; null when none has one.
+  gates int[] check (cardinality(gates) = cardinality(jobs))
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500,
         autovacuum_vacuum_cost_delay = 0,
         -- Ids do not compress: trying to cost an eighth of the drain, here and in the journal.

@@ -30,49 +30,50 @@ with ready as not materialized (
     created_at as due, null::timestamptz as next_retry_at, null::int as worker, null::bigint as lease,
     null::timestamptz as locked_at, null::timestamptz as heartbeat_at, null::timestamptz as lease_expires_at,
     created_at, null::timestamptz as started_at, null::timestamptz as completed_at, created_at as updated_at,
-    error, null::jsonb as result, usage, backoff, trace
+    error, null::jsonb as result, usage, backoff, trace, line
   from ready where code = 2
   union all
   select id, tenant, queue, kind, payload, priority, 'queued', attempt, max_attempts, losses, max_losses,
     due, null, null, null, null, null, null, created_at, null, null, coalesce(ended_at, created_at),
-    error, null, usage, backoff, trace
+    error, null, usage, backoff, trace, line
   from ready where code = 0
   union all
   select id, tenant, queue, kind, payload, priority, 'retryable', attempt, max_attempts, losses, max_losses,
     due, due, null, null, null, null, null, created_at, null, null, coalesce(ended_at, created_at),
-    error, null, usage, backoff, trace
+    error, null, usage, backoff, trace, line
   from ready where code = 1
   union all
   select id, tenant, queue, kind, payload, priority, 'running', attempt, max_attempts, losses, max_losses,
     run_at, null, worker, no, claimed_at, renewed_at, expires_at, created_at, claimed_at, null, renewed_at,
-    null, null, null, backoff, trace
+    null, null, null, backoff, trace, line
   from held
   union all
   select id, tenant, queue, kind, payload, priority, 'succeeded', attempt, max_attempts, losses, max_losses,
     run_at, null, null, null, null, null, null, created_at, started_at, ended_at, ended_at,
-    error, result, usage, backoff, trace
+    error, result, usage, backoff, trace, line
   from ended where how = 1
   union all
   select id, tenant, queue, kind, payload, priority, 'failed', attempt, max_attempts, losses, max_losses,
     run_at, null, null, null, null, null, null, created_at, started_at, ended_at, ended_at,
-    error, result, usage, backoff, trace
+    error, result, usage, backoff, trace, line
   from ended where how = 3
   union all
   select id, tenant, queue, kind, payload, priority, 'dead', attempt, max_attempts, losses, max_losses,
     run_at, null, null, null, null, null, null, created_at, started_at, ended_at, ended_at,
-    error, result, usage, backoff, trace
+    error, result, usage, backoff, trace, line
   from ended where how = 4
   union all
   select id, tenant, queue, kind, payload, priority, 'canceled', attempt, max_attempts, losses, max_losses,
     run_at, null, null, null, null, null, null, created_at, started_at, ended_at, ended_at,
-    error, result, usage, backoff, trace
+    error, result, usage, backoff, trace, line
   from ended where how = 5
 )
 select s.id, t.name as tenant, q.name as queue, s.kind, s.payload, s.priority, s.state, s.attempt as attempts,
   s.max_attempts, s.losses, s.max_losses, s.due as run_at, s.next_retry_at, w.name as locked_by, s.lease, s.locked_at,
   s.heartbeat_at, s.lease_expires_at, s.created_at, s.started_at, s.completed_at, s.updated_at,
   tenure.error_message(s.error) as error_message, s.error, s.result, s.usage, s.backoff, s.trace,
-  exists (select from tenure.cancel_request c where c.job = s.id) as cancel_requested
+  exists (select from tenure.cancel_request c where c.job = s.id) as cancel_requested,
+  case when strpos(s.line, '/') > 0 then substr(s.line, strpos(s.line, '/') + 1) end as gate
 from shown s
 join tenure.tenant t on t.id = s.tenant
 join tenure.queue q on q.id = s.queue
@@ -113,4 +114,18 @@ from tenure.ready r join tenure.job j on j.id = r.job
 where r.attempt >= j.max_attempts and r.state <> 2 or r.losses >= j.max_losses
 union all
 select 'L5', h.job, format('lease %s is not above an earlier one of the job', h.no) from held h
-where exists (select from tenure.attempt a where a.job = h.job and a.lease >= h.no);
+where exists (select from tenure.attempt a where a.job = h.job and a.lease >= h.no)
+union all
+select 'L6', r.job, format('it waits in line `%s` of queue %s with priority %s, and asked for another', r.line, r.queue, r.priority)
+from tenure.ready r join tenure.job j on j.id = r.job
+where (r.queue, r.line, r.priority) <> (j.queue, j.line, j.priority)
+union all
+select 'G1', null, format('gate %s: %s permits, %s given back, %s live leases', g.name, g.in_use, coalesce(e.back, 0), coalesce(l.live, 0))
+from tenure.gate g
+left join (select gate, count(*) as back from tenure.gate_event group by gate) e on e.gate = g.id
+left join (
+  select u.gate, count(*) as live from tenure.lease l cross join lateral unnest(l.jobs, l.gates) u (job, gate)
+  where l.gates is not null and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+  group by u.gate
+) l on l.gate = g.id
+where g.in_use <> coalesce(e.back, 0) + coalesce(l.live, 0);

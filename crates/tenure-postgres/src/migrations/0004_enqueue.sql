@@ -91,12 +91,13 @@ create function tenure.idempotency_scope() returns text language sql immutable p
 create function tenure.enqueue_rows(
   _ids uuid[], _tenants text[], _queues text[], _kinds text[], _payloads jsonb[], _priorities smallint[], _run_ats timestamptz[],
   _delays_ms bigint[], _waiting boolean[], _max_attempts smallint[], _max_losses smallint[], _backoffs text[], _traces text[],
-  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null)
+  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null, _gates text[] default null)
   returns table (ord int, job uuid, created boolean, state text) language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
   tenants int[] := tenure.tenant_ids(_tenants);
   queues int[] := tenure.queue_ids(_queues);
+  lines text[];
   holders uuid[] := _ids;
   waits uuid[] := array(select w.id from unnest(_ids, _waiting) w (id, waiting) where w.waiting);
   stored uuid[];
@@ -145,22 +146,28 @@ begin
       holders := array_replace(holders, k.id, holders[k.ord]);
     end if;
   end loop;
+  -- Where each waits: a gate makes a line, and in a fair queue a tenant does.
+  lines := array(
+    select case when q.fair then n.tenant::text else '' end || coalesce('/' || n.gate, '')
+    from unnest(queues, tenants, _gates) with ordinality n (queue, tenant, gate, ord) join tenure.queue q on q.id = n.queue order by n.ord);
+  update tenure.queue q set lined = true
+    where q.id = any (array(select n.queue from unnest(queues, lines) n (queue, line) where n.line <> '')) and not q.lined;
   -- One unnest of everything: subscripts into arrays of text are linear, a batch of them quadratic.
   with input as materialized (
     select * from unnest(_ids, holders, tenants, queues, _kinds, _payloads, _priorities, _run_ats, _delays_ms, _waiting, _max_attempts, _max_losses, _backoffs, _traces,
-      _policies, _scopes, _keys) with ordinality
-      i (id, holder, tenant, queue, kind, payload, priority, run_at, delay_ms, waiting, max_attempts, max_losses, backoff, trace, policy, scope, key, ord)
+      _policies, _scopes, _keys, lines) with ordinality
+      i (id, holder, tenant, queue, kind, payload, priority, run_at, delay_ms, waiting, max_attempts, max_losses, backoff, trace, policy, scope, key, line, ord)
     where i.holder = i.id
   ), j as (
-    insert into tenure.job (id, created_at, run_at, tenant, queue, priority, max_attempts, max_losses, kind, backoff, unique_policy, unique_scope, unique_key, trace, payload)
+    insert into tenure.job (id, created_at, run_at, tenant, queue, line, priority, max_attempts, max_losses, kind, backoff, unique_policy, unique_scope, unique_key, trace, payload)
     select i.id, moment, greatest(coalesce(i.run_at, moment + coalesce(i.delay_ms, 0) * interval '1 ms'), moment),
-      i.tenant, i.queue, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.policy, i.scope, i.key, i.trace, i.payload
+      i.tenant, i.queue, i.line, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.policy, i.scope, i.key, i.trace, i.payload
     from input i order by i.id, i.ord                             -- two sends of one batch in another order must not wait for each other
     on conflict (id) do nothing
-    returning tenure.job.id, tenure.job.queue, tenure.job.priority, tenure.job.run_at
+    returning tenure.job.id, tenure.job.queue, tenure.job.line, tenure.job.priority, tenure.job.run_at
   ), r as (
-    insert into tenure.ready (run_at, job, queue, priority, state)
-    select case when j.id = any (waits) then 'infinity' else j.run_at end, j.id, j.queue, j.priority, case when j.id = any (waits) then 2 else 0 end from j
+    insert into tenure.ready (run_at, job, queue, line, priority, state)
+    select case when j.id = any (waits) then 'infinity' else j.run_at end, j.id, j.queue, j.line, j.priority, case when j.id = any (waits) then 2 else 0 end from j
   )
   select array_agg(j.id) into stored from j;
   if cardinality(stored) = cardinality(_ids) then

@@ -58,6 +58,9 @@ begin
       select of_job, l.no, l.claimed_at, moment, l.worker, l.attempts[p], l.losses[p], 5, true
       from tenure.lease l cross join lateral array_position(l.jobs, of_job) p where l.no = held
       on conflict do nothing returning attempt.job, attempt.lease
+    ), left_gate as (
+      insert into tenure.gate_event (gate, lease, at)
+      select l.gates[array_position(l.jobs, a.job)], a.lease, moment from a join tenure.lease l on l.no = a.lease where l.gates[array_position(l.jobs, a.job)] is not null
     )
     insert into tenure.journal (at, event, lease, jobs, actor, reason) select moment, 15, a.lease, array[a.job], who, cancel.reason from a;
     if found then return 'canceled'; end if;
@@ -92,7 +95,7 @@ begin
     raise exception 'job % cannot be requeued: it is %', j.id, tenure.state_of(j.id) using errcode = 'TN409';
   end if;
   delete from tenure.cancel_request c where c.job = j.id;
-  insert into tenure.ready (run_at, job, queue, priority) values (moment, j.id, j.queue, j.priority);
+  insert into tenure.ready (run_at, job, queue, line, priority) values (moment, j.id, j.queue, j.line, j.priority);
   insert into tenure.journal (at, event, jobs, actor, reason) values (moment, 3, array[j.id], coalesce(requeue.actor, session_user), requeue.reason);
   perform tenure.wake(q.name) from tenure.queue q where q.id = j.queue;
 end $$;

@@ -20,8 +20,8 @@ begin
   if gone is null then return; end if;
   return query
   with held as materialized (
-    select u.job, u.attempt, (u.losses + 1)::smallint as losses, l.no, l.worker, l.claimed_at
-    from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+    select u.job, u.attempt, (u.losses + 1)::smallint as losses, u.gate, l.no, l.worker, l.claimed_at
+    from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses, l.gates) u (job, attempt, losses, gate)
     where l.no = any (gone) and (select count(*) from tenure.attempt a where a.job = u.job and a.lease = l.no) = 0
   ), decided as materialized (
     select h.*,
@@ -36,9 +36,12 @@ begin
     on conflict do nothing
     returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses, attempt.worker
   ), again as (
-    insert into tenure.ready (run_at, job, queue, priority, attempt, losses, state)
-    select moment + tenure.loss_delay(e.losses), e.job, j.queue, j.priority, e.attempt - 1, e.losses, 0
+    insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state)
+    select moment + tenure.loss_delay(e.losses), e.job, j.queue, j.line, j.priority, e.attempt - 1, e.losses, 0
     from ended e cross join lateral (select * from tenure.job j where j.id = e.job offset 0) j where e.how = 8
+  ), left_gate as (
+    insert into tenure.gate_event (gate, lease, at)
+    select d.gate, e.lease, moment from ended e join decided d on d.job = e.job and d.no = e.lease where d.gate is not null
   ), dropped as (
     delete from tenure.lease l where l.no = any (gone)
   ), noted as (
@@ -60,8 +63,8 @@ begin
   if gone is null then return; end if;
   return query
   with held as materialized (
-    select u.job, u.attempt, u.losses, l.no, l.claimed_at
-    from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+    select u.job, u.attempt, u.losses, u.gate, l.no, l.claimed_at
+    from tenure.lease l cross join lateral unnest(l.jobs, l.attempts, l.losses, l.gates) u (job, attempt, losses, gate)
     where l.no = any (gone) and (select count(*) from tenure.attempt a where a.job = u.job and a.lease = l.no) = 0
   ), decided as materialized (
     select h.*, (case when exists (select from tenure.cancel_request c where c.job = h.job) then 5 else 7 end)::smallint as ending
@@ -72,9 +75,12 @@ begin
     on conflict do nothing
     returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses
   ), again as (
-    insert into tenure.ready (run_at, job, queue, priority, attempt, losses, state)
-    select moment, e.job, j.queue, j.priority, e.attempt - 1, e.losses, 0
+    insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state)
+    select moment, e.job, j.queue, j.line, j.priority, e.attempt - 1, e.losses, 0
     from ended e cross join lateral (select * from tenure.job j where j.id = e.job offset 0) j where e.how = 7
+  ), left_gate as (
+    insert into tenure.gate_event (gate, lease, at)
+    select d.gate, e.lease, moment from ended e join decided d on d.job = e.job and d.no = e.lease where d.gate is not null
   ), dropped as (
     delete from tenure.lease l where l.no = any (gone)
   ), noted as (
@@ -108,6 +114,9 @@ begin
     from tenure.lease l cross join lateral array_position(l.jobs, _job) p
     where l.no = _lease and l.worker = _worker and p is not null
     on conflict do nothing returning attempt.job
+  ), left_gate as (
+    insert into tenure.gate_event (gate, lease, at, health)
+    select l.gates[array_position(l.jobs, a.job)], _lease, moment, 1 from a join tenure.lease l on l.no = _lease where l.gates[array_position(l.jobs, a.job)] is not null
   )
   insert into tenure.journal (at, worker, event, lease, jobs) select moment, _worker, 11, _lease, array[a.job] from a;
   if found then return; end if;

@@ -24,16 +24,17 @@ select w.id, w.name, w.state, w.running, w.reporting, w.version, w.host, w.pid,
   w.registered_at, w.seen_at
 from tenure.worker w;
 
--- event 20: refused. Not validated: what is there has passed a narrower check, and reading a large journal under this
+-- event 20: refused, and from 21 on what happens to gates. Not validated: what is there has passed a narrower check, and reading a large journal under this
 -- lock would stop everybody.
 alter table tenure.journal
   drop constraint journal_event_check,
-  add constraint journal_event_check check (event between 1 and 20 and event not in (10, 19)) not valid;
+  add constraint journal_event_check check (event between 1 and 26 and event not in (10, 19)) not valid;
 
 create or replace view tenure.audit_log as
 select g.id, g.at, coalesce(w.name, g.actor) as who,
   (array['claimed', 'cancel_requested', 'requeued', 'opened', 'pruned', 'queue_paused', 'queue_resumed', 'journal_dropped',
-    'rehomed', null, 'succeeded', 'retry', 'failed', 'dead', 'canceled', 'snoozed', 'released', 'lost', null, 'refused'])[g.event] as event,
+    'rehomed', null, 'succeeded', 'retry', 'failed', 'dead', 'canceled', 'snoozed', 'released', 'lost', null, 'refused', 'gate_paused',
+    'gate_resumed', 'gate_tripped', 'gate_reset', 'gate_healed', 'gate_ruled'])[g.event] as event,
   g.lease, u.job, g.reason, g.details
 from tenure.journal g
 left join tenure.worker w on w.id = g.worker

@@ -1,5 +1,6 @@
 -- claim_jobs.sql: take due jobs of one queue under one new lease.
--- Zero rows: nothing is due, or the queue is paused or unknown. Rows with `canceled` were ended, not handed out.
+-- Zero rows: nothing is due, or the queue is paused or unknown. Rows with `canceled` were ended, not handed out. A row
+-- without a job: the queue has lines, and tenure.claim_lines takes from those.
 --   $1 worker, $2 queue, $3 limit, $4 and $5 floors (run_at, job) of the four priorities, $6 now or null for the clock,
 --   $7 the priorities in the order they are looked at
 --
@@ -8,7 +9,7 @@
 -- Candidates are locked in a materialized CTE and deleted by place: a plain `in (select … limit)` may run more than once
 -- and take more than its limit. Arrays keep every join small under a generic plan, whatever the statistics say: they are planned for ten rows.
 with q as materialized (
-  select id, lease_ttl_ms, coalesce($6::timestamptz, statement_timestamp()) as due from tenure.queue
+  select id, lease_ttl_ms, lined, coalesce($6::timestamptz, statement_timestamp()) as due from tenure.queue
   where name = $2::text
     and not paused
 ), due as materialized (
@@ -18,7 +19,7 @@ with q as materialized (
   from q cross join unnest($7::smallint[]) p (priority)
   cross join lateral (
     select r.ctid as place from tenure.ready r
-    where r.queue = q.id and r.line = 0 and r.priority = p.priority and r.run_at <= q.due
+    where not q.lined and r.queue = q.id and r.line = '' and r.priority = p.priority and r.run_at <= q.due
       and (r.run_at, r.job) >= (case when ($4::timestamptz[])[p.priority + 1] <= q.due then ($4)[p.priority + 1] else '-infinity' end, ($5::uuid[])[p.priority + 1])
     order by r.queue, r.line, r.priority, r.run_at, r.job
     limit $3::bigint for update skip locked
@@ -70,3 +71,5 @@ left join usual u on true
 union all
 select true, e.lease, q.lease_ttl_ms, q.due, e.job, 0::smallint, 0::smallint, null, null, null, null, null, null, null, null, null, null
 from ended e cross join q
+union all
+select false, null, q.lease_ttl_ms, q.due, null, null, null, null, null, null, null, null, null, null, null, null, null from q where q.lined

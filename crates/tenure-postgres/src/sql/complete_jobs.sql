@@ -12,13 +12,13 @@
 with moment as materialized (
   select coalesce($7::timestamptz, clock_timestamp()) as at
 ), held as materialized (
-  select l.no, u.job, u.attempt, u.losses, l.claimed_at
+  select l.no, u.job, u.attempt, u.losses, u.gate, l.claimed_at
   from (
-    select l.no, l.claimed_at, l.jobs, l.attempts, l.losses from tenure.lease l
+    select l.no, l.claimed_at, l.jobs, l.attempts, l.losses, l.gates from tenure.lease l
     where l.no = any ($2::bigint[])
       and l.worker = $1::int
     for key share
-  ) l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+  ) l cross join lateral unnest(l.jobs, l.attempts, l.losses, l.gates) u (job, attempt, losses, gate)
 ), ended as (
   insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final, result, usage)
   select h.job, h.no, h.claimed_at, (select at from moment), $1::int, h.attempt, h.losses, 1, true, i.result::jsonb, i.usage::jsonb
@@ -26,6 +26,11 @@ with moment as materialized (
   join held h on h.job = i.job and h.no = i.lease
   order by h.job
   returning job, lease
+), left_gate as (
+  -- Each gives its permit back, and the resource did well.
+  insert into tenure.gate_event (gate, lease, at, health)
+  select h.gate, e.lease, (select at from moment), 1 from ended e join held h on h.job = e.job and h.no = e.lease and h.gate is not null
+  where exists (select from held where gate is not null)
 ), emptied as materialized (
   select lease, array_agg(job) as jobs from ended group by lease
 ), noted as (

@@ -1,6 +1,7 @@
 -- end_jobs.sql: end attempts of one lease, each its own way, and put back what is to be tried again.
 -- Rows are the attempts ended now and how. A job that is missing ended before, or its lease moved on: refuse_endings.sql tells.
---   $1 worker, $2 lease, $3 jobs, $4 hows, $5 delays in ms, $6 errors, $7 results, $8 usages, $9 now or null for the clock
+--   $1 worker, $2 lease, $3 jobs, $4 hows, $5 delays in ms, $6 errors, $7 results, $8 usages, $9 now or null for the clock,
+--   $10 how the resources behind their gates did, $11 for how many ms those want silence
 --
 -- What follows an ending comes from what was really inserted, never from the input: two reports of one grant would
 -- otherwise put a job back twice. The lease is held as in complete_jobs.sql. A requested cancel wins over putting back; a retry without attempts left is dead.
@@ -9,19 +10,20 @@
 with moment as materialized (
   select coalesce($9::timestamptz, clock_timestamp()) as at
 ), held as materialized (
-  select u.job, u.attempt, u.losses, l.claimed_at
+  select u.job, u.attempt, u.losses, u.gate, l.claimed_at
   from (
-    select l.claimed_at, l.jobs, l.attempts, l.losses from tenure.lease l
+    select l.claimed_at, l.jobs, l.attempts, l.losses, l.gates from tenure.lease l
     where l.no = $2::bigint
       and l.worker = $1::int
     for key share
-  ) l cross join lateral unnest(l.jobs, l.attempts, l.losses) u (job, attempt, losses)
+  ) l cross join lateral unnest(l.jobs, l.attempts, l.losses, l.gates) u (job, attempt, losses, gate)
 ), decided as materialized (
-  select h.*, i.delay_ms, i.error, i.result, i.usage, j.queue, j.priority,
+  select h.*, i.delay_ms, i.error, i.result, i.usage, i.health, i.hold_ms, j.queue, j.line, j.priority,
     (case when i.how = 2 and h.attempt >= j.max_attempts then 4
           when i.how in (2, 6, 7) and exists (select from tenure.cancel_request c where c.job = h.job) then 5
           else i.how end)::smallint as how
-  from unnest($3::uuid[], $4::smallint[], $5::bigint[], $6::text[], $7::text[], $8::text[]) i (job, how, delay_ms, error, result, usage)
+  from unnest($3::uuid[], $4::smallint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $10::smallint[], $11::bigint[])
+    i (job, how, delay_ms, error, result, usage, health, hold_ms)
   join held h on h.job = i.job
   join tenure.job j on j.id = h.job and j.id = any ($3::uuid[])
 ), ended as (
@@ -33,11 +35,15 @@ with moment as materialized (
   on conflict do nothing
   returning job, how
 ), again as (
-  insert into tenure.ready (run_at, job, queue, priority, attempt, losses, state)
-  select coalesce($9::timestamptz, clock_timestamp()) + d.delay_ms * interval '1 ms', d.job, d.queue, d.priority,
+  insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state)
+  select coalesce($9::timestamptz, clock_timestamp()) + d.delay_ms * interval '1 ms', d.job, d.queue, d.line, d.priority,
     case when e.how = 2 then d.attempt else d.attempt - 1 end, d.losses, case when e.how = 2 then 1 else 0 end
   from ended e join decided d on d.job = e.job
   where e.how in (2, 6, 7)
+), left_gate as (
+  insert into tenure.gate_event (gate, lease, at, health, hold_until)
+  select d.gate, $2::bigint, m.at, d.health, m.at + d.hold_ms * interval '1 ms'
+  from moment m cross join ended e join decided d on d.job = e.job where d.gate is not null
 ), noted as (
   insert into tenure.journal (at, worker, event, lease, jobs)
   select (select at from moment), $1::int, 10 + e.how, $2::bigint, array_agg(e.job) from ended e group by e.how

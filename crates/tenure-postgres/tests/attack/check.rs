@@ -14,6 +14,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
+use crate::GATE_LIMIT;
 use crate::field::Field;
 use crate::producer::WINDOW;
 
@@ -31,6 +32,18 @@ pub(crate) async fn look(field: &Field, store: &PgStore, client: &Client) {
     let began = Instant::now();
     for broken in store.find_violations(10).await.expect("look for violations") {
         field.ledger.fault(format!("{broken:?}"));
+    }
+    // What is inside of each gate, by what leases really hold; and that it mattered.
+    let inside = "
+        select count(*) as inside from tenure.lease l cross join lateral unnest(l.jobs, l.gates) u (job, gate)
+        where u.gate is not null and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no) group by u.gate";
+    for row in client.query(inside, &[]).await.expect("look at gates") {
+        let inside = row.get::<_, i64>(0);
+        if inside > i64::from(GATE_LIMIT) {
+            field.ledger.fault(format!("{inside} jobs are inside a gate of {GATE_LIMIT}"));
+        }
+        field.ledger.count("gated");
+        field.ledger.add("full gates", u64::from(inside == i64::from(GATE_LIMIT)));
     }
     let held_twice = "
         select j.unique_policy, j.unique_key, string_agg(j.id || ' ' || s, ', ') as jobs

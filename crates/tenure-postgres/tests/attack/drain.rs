@@ -60,7 +60,7 @@ async fn claim_and_complete(field: &Field, worker: &Worker) {
             if claimed.jobs.is_empty() {
                 continue;
             }
-            let jobs = claimed.jobs.iter().map(|job| EndJob { job: job.id, ending: done() }).collect();
+            let jobs = claimed.jobs.iter().map(|job| EndJob::new(job.id, done())).collect();
             let ends = EndJobs { worker: worker.id, lease: claimed.lease, jobs };
             for (job, answer) in claimed.jobs.iter().zip(worker.store.end_jobs(ends).await.expect("end")) {
                 match answer {

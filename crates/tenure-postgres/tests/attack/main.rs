@@ -27,9 +27,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_contract::postgres_server::{psql, shared_admin_url};
+use tenure_core::GateRule;
 use tenure_core::seal::Anchor;
-use tenure_store::AdminStore;
-use tenure_store::operate::SetQueue;
+use tenure_store::gate::SetRule;
+use tenure_store::operate::{SetQueue, Word};
+use tenure_store::{AdminStore, GateStore};
 use tokio::task::JoinSet;
 
 use crate::database::Database;
@@ -71,7 +73,12 @@ const BITES: &[&str] = &[
     "seals",
     "snapshots pinned",
     "checks",
+    "gated",
+    "full gates",
 ];
+
+/// Jobs at once through each gate.
+const GATE_LIMIT: u32 = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack() {
@@ -88,8 +95,11 @@ async fn attack() {
     let field = Arc::new(Field::new(&database.url, seed, cut.and_then(Cut::statement)));
     let (store, client) = (field.store().await, field.client().await);
     for queue in queues() {
-        store.set_queue(SetQueue { queue, lease_ttl: Duration::from_secs(1) }).await.expect("set a queue");
+        store.set_queue(SetQueue::new(queue, Duration::from_secs(1))).await.expect("set a queue");
     }
+    let rule = GateRule { concurrency: Some(GATE_LIMIT), ..GateRule::default() };
+    let pattern = "g:*".parse().expect("a pattern");
+    store.set_rule(SetRule { pattern, rule: Some(rule), word: Word::default() }).await.expect("set a rule");
     let mut workers = Vec::new();
     for n in 0..6 {
         workers.push(Worker::new(&field, n).await);

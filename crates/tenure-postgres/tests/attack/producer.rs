@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::new_job::Due;
 use tenure_core::unique::{Policy, Unique};
-use tenure_core::{Backoff, JobId, Json, KindName, NewJob, Priority, Rules, State, TenantName};
+use tenure_core::{Backoff, GateName, JobId, Json, KindName, NewJob, Priority, Rules, State, TenantName};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob, Word};
 use tenure_store::record::{JobFilter, Sight};
@@ -71,6 +71,10 @@ pub(crate) fn some_job(field: &Field, rng: &mut Rng) -> NewJob {
         5 => Due::At(job.id.made_at().minus(rng.millis(0, 60_000))),
         _ => Due::Now,
     };
+    // One of the queues has gates, the other keeps to its one line.
+    if job.queue == queues()[1] && rng.percent(60) {
+        job.gate = Some(GateName::new(format!("g:{}", rng.between(1, 4))).expect("a name"));
+    }
     let max_attempts = u16::try_from(rng.between(2, 5)).expect("small");
     job.rules = Rules { max_attempts, max_losses: max_attempts + 1, backoff: Backoff::default() };
     job.unique = rng.percent(50).then(|| some_key(field, rng));

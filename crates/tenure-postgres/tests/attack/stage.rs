@@ -139,7 +139,7 @@ impl Stage {
 }
 
 pub(crate) fn report(worker: WorkerId, lease: LeaseNo, jobs: &[JobId], ending: &Ending) -> EndJobs {
-    EndJobs { worker, lease, jobs: jobs.iter().map(|job| EndJob { job: *job, ending: ending.clone() }).collect() }
+    EndJobs { worker, lease, jobs: jobs.iter().map(|job| EndJob::new(*job, ending.clone())).collect() }
 }
 
 /// Holds an answer against what it must be.

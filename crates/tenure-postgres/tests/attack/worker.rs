@@ -116,7 +116,7 @@ async fn carry_out(field: &Field, worker: &Worker, lease: LeaseNo, mut jobs: Vec
 
 fn report(worker: WorkerId, lease: LeaseNo, jobs: &[JobId], rng: &mut Rng) -> EndJobs {
     let all_done = rng.percent(40);
-    let jobs = jobs.iter().map(|job| EndJob { job: *job, ending: if all_done { done() } else { some_ending(rng) } });
+    let jobs = jobs.iter().map(|job| EndJob::new(*job, if all_done { done() } else { some_ending(rng) }));
     EndJobs { worker, lease, jobs: jobs.collect() }
 }
 

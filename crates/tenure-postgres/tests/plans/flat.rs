@@ -115,7 +115,7 @@ async fn pass_through(database: &Database) -> String {
 
 async fn complete(store: &PgStore, worker: tenure_core::WorkerId, claimed: &Claimed) {
     let ending = || Ending::Succeeded { result: None, usage: None };
-    let jobs = claimed.jobs.iter().map(|job| EndJob { job: job.id, ending: ending() }).collect();
+    let jobs = claimed.jobs.iter().map(|job| EndJob::new(job.id, ending())).collect();
     store.end_jobs(EndJobs { worker, lease: claimed.lease, jobs }).await.expect("complete");
 }
 

@@ -60,7 +60,7 @@ async fn switches_catch_a_claim_that_does_not_materialize() {
     fill(&database);
     let session = Session::open(&database, "set jit = off").await;
     let naive = "delete from tenure.ready where job in (
-        select job from tenure.ready where queue = 1 and line = 0 and run_at <= now()
+        select job from tenure.ready where queue = 1 and line = '' and run_at <= now()
         order by queue, line, priority, run_at, job limit 1 for update skip locked
     ) returning job";
     let mut most = 0;
@@ -69,6 +69,42 @@ async fn switches_catch_a_claim_that_does_not_materialize() {
         most = most.max(answers[answers.len() - 2].len());
     }
     assert!(most > 1, "no combination makes the naive claim take more than its limit, so this file proves nothing");
+}
+
+#[tokio::test]
+async fn switches_never_make_a_claim_of_lines_take_more_than_a_gate_allows() {
+    let database = Database::new().await;
+    fill(&database);
+    // Every fourth job passes a gate that has room for three, every fourth one that has room for one; and another line
+    // leads through the first gate, which is not for the same claim.
+    database.sql(
+        "with n as (select job, row_number() over (order by job) % 4 as n from tenure.ready where queue = 1)
+         update tenure.ready r set line = case n.n when 0 then '/g' when 1 then '/h' when 2 then '5/g' else '' end from n where n.job = r.job;
+         select tenure.set_gate('g', concurrency => 3);
+         select tenure.set_gate('h', rate => 1, period => '1 hour')",
+    );
+    let session = Session::open(&database, "set jit = off").await;
+    session.prepare(statement::CLAIM_LINES).await;
+    let due = "select line, count(*) from tenure.ready where queue = 1 and run_at <= now() group by line order by line";
+    for statistics in [false, true] {
+        if statistics {
+            session.run("analyze").await;
+        }
+        for setting in some_settings() {
+            let call =
+                "claim_lines(1, 'default', 20, array['/g', '', '/h', '5/g'], array[9, 4, 9, 9], '{0, 1, 2, 3}', null)";
+            let inside = "select name, in_use from tenure.gate order by name";
+            let script = format!("begin; {setting}; discard plans; {due}; execute {call}; {due}; {inside}; rollback");
+            let answers = session.ask(&script).await;
+            let [.., before, claimed, after, inside, _] = answers.as_slice() else { panic!("{answers:?}") };
+            let counts =
+                |rows: &Rows| texts(rows, 1).iter().map(|n| n.parse().expect("a number")).collect::<Vec<i64>>();
+            let taken: Vec<i64> =
+                counts(before).iter().zip(counts(after)).map(|(before, after)| before - after).collect();
+            assert_eq!((taken, counts(inside)), (vec![4, 3, 1, 0], vec![3, 1]), "statistics {statistics}, {setting}");
+            assert_eq!(claimed.iter().filter(|row| row[4].is_some()).count(), 8, "{setting}");
+        }
+    }
 }
 
 /// Claims, looks at what is left, rolls back; answers the jobs, sorted.

@@ -39,7 +39,8 @@ async fn switches_never_keep_a_complete_from_dropping_its_lease() {
 async fn switches_never_make_an_end_put_back_other_jobs() {
     let none = "array[null, null, null, null]::text[]";
     let (named, hows) = (jobs(&[6, 7, 8, 9]), "array[2, 3, 7, 2]::smallint[], array[0, 0, 0, 0]::bigint[]");
-    let call = format!("end_jobs(1, 2, {named}, {hows}, {none}, {none}, {none}, null)");
+    let gates = "array[null, null, null, null]::smallint[], array[null, null, null, null]::bigint[]";
+    let call = format!("end_jobs(1, 2, {named}, {hows}, {none}, {none}, {none}, null, {gates})");
     let put_back =
         "select n.n || ' ' || r.state || ' ' || r.attempt from tenure.ready r join numbered n on n.id = r.job";
     let checks: &[(&str, &[&str])] =

@@ -85,7 +85,7 @@ async fn a_statement_whose_backend_was_terminated_is_passing() {
 }
 
 fn slower() -> SetQueue {
-    SetQueue { queue: QueueName::default(), lease_ttl: Duration::from_secs(90) }
+    SetQueue::new(QueueName::default(), Duration::from_secs(90))
 }
 
 /// SQLSTATE 25006: the server was made a standby. Red when that is a final error, or when a connection to a server that

@@ -35,7 +35,7 @@ async fn run_one_and_audit(store: &PgStore) -> (LeaseNo, Report) {
     store.enqueue_jobs(vec![job]).await.expect("enqueue");
     let claim = ClaimJobs::new(worker, QueueName::default(), 10);
     let claimed = store.claim_jobs(claim).await.expect("claim").expect("a job is due");
-    let end = EndJobs { worker, lease: claimed.lease, jobs: vec![EndJob { job: id, ending: success() }] };
+    let end = EndJobs { worker, lease: claimed.lease, jobs: vec![EndJob::new(id, success())] };
     assert!(matches!(store.end_jobs(end).await.expect("end")[..], [Ended::Now(_)]));
     while store.seal_journal().await.expect("seal").is_some() {}
     (claimed.lease, audit::verify(store, None, |_| {}).await.expect("verify"))

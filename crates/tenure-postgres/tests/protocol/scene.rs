@@ -97,7 +97,7 @@ impl Scene {
         jobs: &[JobId],
         ending: &Ending,
     ) -> Vec<Ended> {
-        let jobs = jobs.iter().map(|job| EndJob { job: *job, ending: ending.clone() }).collect();
+        let jobs = jobs.iter().map(|job| EndJob::new(*job, ending.clone())).collect();
         self.store.end_jobs(EndJobs { worker, lease, jobs }).await.expect("end")
     }
 

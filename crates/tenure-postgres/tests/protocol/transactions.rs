@@ -105,7 +105,7 @@ async fn a_prepared_transaction_pins_its_lease_and_nothing_else() {
 #[tokio::test]
 async fn a_stalled_transaction_is_ended_by_the_server_and_its_job_runs_again() {
     let scene = Scene::on_server_time(PgOptions::default()).await;
-    let queue = SetQueue { queue: QueueName::default(), lease_ttl: Duration::from_secs(1) };
+    let queue = SetQueue::new(QueueName::default(), Duration::from_secs(1));
     scene.store.set_queue(queue).await.expect("set the queue");
     let (user, look) = (scene.client().await, scene.client().await);
     run(&look, "create table effect (n int)").await;

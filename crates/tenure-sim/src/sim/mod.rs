@@ -170,7 +170,7 @@ async fn open(world: &World, options: SqliteOptions) -> Result<SqliteStore, Stor
     let store = SqliteStore::in_memory(SqliteOptions { clock: Clock::Manual(world.clock.shown()), ..options })?;
     store.migrate().await?;
     for queue in jobs::QUEUES {
-        store.set_queue(SetQueue { queue: QueueName::new(queue)?, lease_ttl: world.plan.lease_ttl }).await?;
+        store.set_queue(SetQueue::new(QueueName::new(queue)?, world.plan.lease_ttl)).await?;
     }
     let create = "create table effect (job text not null, fence integer not null)";
     store.transaction(move |tx| tx.connection().execute_batch(create).map_err(StoreError::unavailable)).await?;

@@ -9,16 +9,18 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::journal::JournalRow;
-use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{JobId, NewJob, Timestamp, WorkerId};
 use tenure_store::enqueue::Enqueued;
+use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
 use tenure_store::worker::{Beat, WorkerRecord};
-use tenure_store::{AdminStore, JobStore, JournalStore, Store, StoreError, WakeStore};
+use tenure_store::{AdminStore, GateStore, JobStore, JournalStore, Store, StoreError, WakeStore};
 
 use super::net::{Twice, Verb, Wire};
 use super::world::World;
@@ -197,6 +199,47 @@ impl AdminStore for Wire {
 
     async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError> {
         self.store.find_violations(limit).await
+    }
+}
+
+/// Gates are governed by operators, and operators are near the store: only tokens are asked for over the network.
+#[async_trait]
+impl GateStore for Wire {
+    async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
+        self.store.set_rule(request).await
+    }
+
+    async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError> {
+        self.store.list_rules(limit).await
+    }
+
+    async fn list_gates(&self, filter: &GateFilter) -> Result<Vec<GateRecord>, StoreError> {
+        self.store.list_gates(filter).await
+    }
+
+    async fn show_gate(&self, gate: &GateName) -> Result<GateRecord, StoreError> {
+        self.store.show_gate(gate).await
+    }
+
+    async fn operate_gate(&self, request: OperateGate) -> Result<(), StoreError> {
+        self.store.operate_gate(request).await
+    }
+
+    async fn acquire_tokens(&self, request: AcquireTokens) -> Result<Acquired, StoreError> {
+        let said = format!("{} tokens", request.tokens);
+        self.send(Verb("acquire", Twice::AtOnce), said, ok, move |site| {
+            let request = request.clone();
+            Box::pin(async move { site.store.acquire_tokens(request).await })
+        })
+        .await
+    }
+
+    async fn repair_gates(&self) -> Result<u64, StoreError> {
+        self.store.repair_gates().await
+    }
+
+    fn opens_in(&self, queue: &QueueName) -> Option<Duration> {
+        self.store.opens_in(queue)
     }
 }
 

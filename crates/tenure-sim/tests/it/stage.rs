@@ -65,7 +65,7 @@ impl Stage {
     }
 
     async fn ready(self) -> Self {
-        let request = SetQueue { queue: QueueName::default(), lease_ttl: LEASE_TTL };
+        let request = SetQueue::new(QueueName::default(), LEASE_TTL);
         self.fixture.store.set_queue(request).await.expect("set the queue");
         self
     }

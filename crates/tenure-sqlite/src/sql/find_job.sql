@@ -1,7 +1,7 @@
 -- find_job.sql: where a job stands: its ready row, or its final attempt, or neither while a lease holds it.
 -- Zero rows means that there is no such job, or that it is out of the caller's sight.
 select job.queue, job.priority, job.tenant, job.scope, job.key, ready.state, ready.attempt, ready.losses, ended.how,
-    job.policy
+    job.policy, job.line
 from job
 join tenant on tenant.id = job.tenant
 left join ready on ready.job = job.id

@@ -45,10 +45,22 @@ from held where exists (select 1 from attempt where attempt.job = held.job and a
 union all
 select 'L6', ready.job, 'waits in another line than its job asked for'
 from ready join job on job.id = ready.job
-where ready.queue <> job.queue or ready.priority <> job.priority
+where ready.queue <> job.queue or ready.line <> job.line or ready.priority <> job.priority
 union all
 select 'L7', attempt.job, 'lease number ' || attempt.lease || ' was never drawn'
 from attempt where attempt.lease > (select seq from sqlite_sequence where name = 'lease')
+union all
+select 'G1', null, 'gate ' || gate.name || ': ' || gate.in_use || ' permits, '
+    || (select count(*) from gate_event where gate_event.gate = gate.id) || ' given back, ' || (
+        select count(*) from lease, json_each(lease.jobs) as listed
+        where lease.gates ->> listed.key = gate.id and not exists (
+            select 1 from attempt where attempt.job = unhex(listed.value, '-') and attempt.lease = lease.no))
+    || ' live leases'
+from gate
+where gate.in_use <> (select count(*) from gate_event where gate_event.gate = gate.id) + (
+    select count(*) from lease, json_each(lease.jobs) as listed
+    where lease.gates ->> listed.key = gate.id and not exists (
+        select 1 from attempt where attempt.job = unhex(listed.value, '-') and attempt.lease = lease.no))
 union all
 select 'L8', null, 'seal ' || seal.no || ' does not follow the seal before it'
 from seal left join seal as before on before.no = seal.no - 1

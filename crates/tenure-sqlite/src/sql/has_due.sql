@@ -1,10 +1,9 @@
--- has_due.sql: whether a claim of this queue and priority would find something.
--- Zero rows means that it would not.
+-- has_due.sql: whether something waits in a line of this queue with this priority, due now.
+-- Zero rows means that nothing does.
 select 1
-from queue
-cross join ready on ready.queue = queue.id
-where queue.name = :name
-  and queue.paused = 0
+from ready
+where ready.queue = :queue
+  and ready.line = :line
   and ready.priority = :priority
   and ready.run_at <= :now
   and ready.state <> 0

@@ -1,3 +1,5 @@
--- set_queue.sql: change the lease time of a queue.
+-- set_queue.sql: change the lease time of a queue, and whether it is fair: then it has lines from now on.
 -- Zero rows cannot be: the caller has just added the queue.
-update queue set lease_ttl_ms = :lease_ttl_ms where queue.name = :name;
+update queue
+set lease_ttl_ms = :lease_ttl_ms, fair = coalesce(:fair, queue.fair), lined = max(queue.lined, coalesce(:fair, 0))
+where queue.name = :name;

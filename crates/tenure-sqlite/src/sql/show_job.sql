@@ -4,7 +4,8 @@ select job.id, tenant.name, queue.name, job.kind, job.priority, job.max_attempts
     ready.state, ready.attempt, ready.losses, ready.run_at, ended.how, ended.attempt, ended.losses, ended.ended_at,
     (select last.error from attempt as last where last.job = job.id order by last.lease desc limit 1),
     job.max_losses, job.backoff, job.payload, job.trace,
-    exists (select 1 from cancel_request where cancel_request.job = job.id)
+    exists (select 1 from cancel_request where cancel_request.job = job.id),
+    case when instr(job.line, '/') > 0 then substr(job.line, instr(job.line, '/') + 1) end
 from job
 join tenant on tenant.id = job.tenant
 join queue on queue.id = job.queue

@@ -114,7 +114,7 @@ async fn other_process() {
         store.enqueue_jobs((0..20).map(|_| crate::fixture::new_job(now)).collect()).await.unwrap();
         let request = ClaimJobs::new(worker, tenure_core::QueueName::default(), 15);
         let claimed = store.claim_jobs(request).await.unwrap().unwrap();
-        let jobs = claimed.jobs.iter().map(|job| EndJob { job: job.id, ending: succeeded() }).collect();
+        let jobs = claimed.jobs.iter().map(|job| EndJob::new(job.id, succeeded())).collect();
         store.end_jobs(EndJobs { worker, lease: claimed.lease, jobs }).await.unwrap();
         if round == 10 {
             println!("ten rounds");

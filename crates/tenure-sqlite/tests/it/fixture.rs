@@ -91,7 +91,7 @@ impl Fixture {
     }
 
     pub(crate) async fn end_as(&self, worker: WorkerId, lease: LeaseNo, job: JobId, ending: Ending) -> Ended {
-        let request = EndJobs { worker, lease, jobs: vec![EndJob { job, ending }] };
+        let request = EndJobs { worker, lease, jobs: vec![EndJob::new(job, ending)] };
         self.store.end_jobs(request).await.unwrap()[0]
     }
 

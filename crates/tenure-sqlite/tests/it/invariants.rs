@@ -30,7 +30,7 @@ async fn facts_cannot_be_rewritten() {
         ("update ready set priority = 4", "CHECK constraint"),
         ("update ready set attempt = -1", "CHECK constraint"),
         (
-            "insert into ready select queue, priority, run_at + 1, job, attempt, losses, state from ready",
+            "insert into ready select queue, line, priority, run_at + 1, job, attempt, losses, state from ready",
             "UNIQUE constraint",
         ),
         ("insert into seal select no + 1, first, last, rows, prev, hash from seal", "closed for ever"),
@@ -53,7 +53,7 @@ async fn the_verifier_names_each_broken_invariant() {
                 select queue, worker, claimed_at, expires_at, jobs, attempts, losses from lease",
         ),
         ("L2", "delete from ready"),
-        ("L2", "insert into ready select queue, priority, run_at, (select job from attempt), 0, 0, 1 from ready"),
+        ("L2", "insert into ready select queue, line, priority, run_at, (select job from attempt), 0, 0, 1 from ready"),
         (
             "L3",
             "insert into attempt (job, lease, attempt, losses, how, final, ended_at) \
@@ -67,6 +67,8 @@ async fn the_verifier_names_each_broken_invariant() {
                 select unhex(jobs ->> 1, '-'), no + 1, 1, 0, 7, 0, 0 from lease",
         ),
         ("L6", "update ready set priority = 0"),
+        ("L6", "update ready set line = '/g'"),
+        ("G1", "insert into gate (name, in_use) values ('g', 1)"),
         ("L7", "update attempt set lease = 99"),
     ] {
         let (fixture, conn) = with_history().await;

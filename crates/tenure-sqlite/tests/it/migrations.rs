@@ -85,7 +85,7 @@ async fn the_record_is_guarded_after_the_move() {
         "replace into journal (id, at, event, jobs) values (1, 0, 1, '[]')",
         "insert into journal (at, event, jobs) values (0, 10, '[]')",
         "insert into journal (at, event, jobs) values (0, 19, '[]')",
-        "insert into journal (at, event, jobs) values (0, 21, '[]')",
+        "insert into journal (at, event, jobs) values (0, 27, '[]')",
     ] {
         assert!(conn.execute_batch(forbidden).is_err(), "{forbidden}");
     }

@@ -134,7 +134,7 @@ async fn a_lock_that_stays_is_unavailable_after_the_timeout() {
     let store = SqliteStore::open(fixture.path(), opts).unwrap();
     let other = rusqlite::Connection::open(fixture.path()).unwrap();
     other.execute_batch("begin immediate").unwrap();
-    let request = SetQueue { queue: QueueName::default(), lease_ttl: Duration::from_secs(5) };
+    let request = SetQueue::new(QueueName::default(), Duration::from_secs(5));
     let busy = store.set_queue(request.clone()).await.unwrap_err();
     assert!(busy.is_passing(), "{busy}");
     assert!(store.list_queues().await.unwrap().is_empty(), "reads go on");

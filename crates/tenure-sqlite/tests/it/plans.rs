@@ -46,7 +46,7 @@ async fn a_claim_at_another_moment_is_not_prepared_anew() {
     let prepared_anew = fixture.store.transaction(move |tx| {
         let mut claim = tx.connection().prepare(&sql).unwrap();
         for now in 1..=3 {
-            let params = named_params! { ":queue": 1, ":priority": 1, ":now": now, ":limit": 1 };
+            let params = named_params! { ":queue": 1, ":line": "", ":priority": 1, ":now": now, ":limit": 1 };
             assert!(claim.query(params).unwrap().next().unwrap().is_none());
         }
         Ok::<_, StoreError>(claim.get_status(StatementStatus::RePrepare))

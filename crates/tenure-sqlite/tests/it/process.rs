@@ -162,7 +162,7 @@ impl Actor {
         };
         // Sometimes the reply was lost, and the same report comes again.
         for _ in 0..=self.dice.roll(2) {
-            let jobs = vec![EndJob { job, ending: ending.clone() }];
+            let jobs = vec![EndJob::new(job, ending.clone())];
             match self.store.end_jobs(EndJobs { worker, lease, jobs }).await?[0] {
                 told if stranger => {
                     assert_eq!(told, Ended::LeaseLost { how: None });

@@ -47,7 +47,7 @@ impl Bench {
     }
 
     pub(crate) async fn lease_ttl(&self, ttl: Duration) {
-        self.inner.set_queue(SetQueue { queue: Default::default(), lease_ttl: ttl }).await.unwrap();
+        self.inner.set_queue(SetQueue::new(Default::default(), ttl)).await.unwrap();
     }
 
     pub(crate) async fn enqueue(&self, n: u64) -> JobId {

@@ -5,18 +5,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::journal::JournalRow;
-use tenure_core::name::{QueueName, WorkerName};
+use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{How, Invalid, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
 use tenure_sqlite::SqliteStore;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
 use tenure_store::worker::{Beat, WorkerRecord};
-use tenure_store::{AdminStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore};
+use tenure_store::{
+    AdminStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
+};
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -217,6 +221,41 @@ impl JobStore for Flaky {
 
     async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
         self.inner.open_job(request).await
+    }
+}
+
+#[async_trait]
+impl GateStore for Flaky {
+    async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
+        self.inner.set_rule(request).await
+    }
+
+    async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError> {
+        self.inner.list_rules(limit).await
+    }
+
+    async fn list_gates(&self, filter: &GateFilter) -> Result<Vec<GateRecord>, StoreError> {
+        self.inner.list_gates(filter).await
+    }
+
+    async fn show_gate(&self, gate: &GateName) -> Result<GateRecord, StoreError> {
+        self.inner.show_gate(gate).await
+    }
+
+    async fn operate_gate(&self, request: OperateGate) -> Result<(), StoreError> {
+        self.inner.operate_gate(request).await
+    }
+
+    async fn acquire_tokens(&self, request: AcquireTokens) -> Result<Acquired, StoreError> {
+        self.inner.acquire_tokens(request).await
+    }
+
+    async fn repair_gates(&self) -> Result<u64, StoreError> {
+        self.inner.repair_gates().await
+    }
+
+    fn opens_in(&self, queue: &QueueName) -> Option<Duration> {
+        self.inner.opens_in(queue)
     }
 }
 

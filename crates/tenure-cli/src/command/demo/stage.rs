@@ -55,7 +55,7 @@ impl Stage {
     /// Sets a queue's lease time; a second time it is a write that changes nothing.
     pub(super) async fn set_lease(&self, queue: &str) -> Result<(), Failure> {
         let lease_ttl = LEASES.iter().find(|(name, _)| *name == queue).map_or(Duration::from_secs(10), |(_, ttl)| *ttl);
-        Ok(self.store.set_queue(SetQueue { queue: QueueName::new(queue)?, lease_ttl }).await?)
+        Ok(self.store.set_queue(SetQueue::new(QueueName::new(queue)?, lease_ttl)).await?)
     }
 
     /// Lets jobs end that wait for the story.

@@ -1,7 +1,7 @@
 //! A job on its way in: what flags or a line said so far.
 
 use tenure_core::apply::{Rules, SPARE_LOSSES};
-use tenure_core::name::{KindName, QueueName, TenantName};
+use tenure_core::name::{GateName, KindName, QueueName, TenantName};
 use tenure_core::new_job::{ATTEMPTS_MAX, Due};
 use tenure_core::unique::{Policy, Unique};
 use tenure_core::{Backoff, Invalid, JobId, Json, NewJob, Priority, duration};
@@ -23,6 +23,7 @@ pub(super) struct Draft {
     pub(super) unique_policy: Option<Policy>,
     pub(super) idempotency_key: Option<String>,
     pub(super) tenant: Option<TenantName>,
+    pub(super) gate: Option<GateName>,
     pub(super) trace: Option<String>,
     pub(super) id: Option<JobId>,
 }
@@ -39,6 +40,7 @@ impl Draft {
             backoff: self.backoff.or(flags.backoff),
             unique_policy: self.unique_policy.or(flags.unique_policy),
             tenant: self.tenant.or(flags.tenant),
+            gate: self.gate.or(flags.gate),
             trace: self.trace.or(flags.trace),
             ..self
         }
@@ -67,6 +69,7 @@ impl Draft {
         job.tenant = self.tenant.unwrap_or_default();
         job.unique = self.unique.map(|key| Unique::new(key, self.unique_policy.unwrap_or(Policy::WhileActive)));
         job.idempotency_key = self.idempotency_key;
+        job.gate = self.gate;
         job.trace = self.trace;
         Ok(job)
     }

@@ -11,7 +11,7 @@ use super::draft::{Draft, max_attempts, policy, priority};
 use crate::failure::without_payload;
 
 /// Every member a line may have.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "kind",
     "payload",
     "queue",
@@ -24,6 +24,7 @@ const FIELDS: [&str; 14] = [
     "unique_policy",
     "idempotency_key",
     "tenant",
+    "gate",
     "trace",
     "id",
 ];
@@ -76,6 +77,7 @@ pub(super) fn read(line: &str) -> Result<Draft, BadLine> {
             "delay" => draft.due = Some(Due::After(duration::parse("delay", &text("delay", raw)?)?)),
             "at" => draft.due = Some(Due::At(Timestamp::parse("at", &text("at", raw)?)?)),
             "max_attempts" => draft.max_attempts = Some(max_attempts(raw)?),
+            "gate" => draft.gate = Some(text("gate", raw)?.parse()?),
             "backoff" => draft.backoff = Some(text("backoff", raw)?.parse()?),
             "unique" => draft.unique = Some(text("unique", raw)?),
             "unique_policy" => draft.unique_policy = Some(policy(&text("unique_policy", raw)?)?),

@@ -2,9 +2,12 @@
 
 use clap::Args;
 use tenure_core::{JobId, State, Timestamp};
+use tenure_store::StoreError;
+use tenure_store::gate::GateRecord;
 use tenure_store::record::{AttemptRecord, JobRecord};
 
 use crate::args::{TenantArg, job_id};
+use crate::command::gates::closed_text;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::moment;
@@ -32,16 +35,31 @@ pub(super) struct ShowArgs {
 
 pub(super) async fn run(args: ShowArgs, session: &mut Session) -> Result<Answer, Failure> {
     let sight = session.sight(args.tenant);
-    let job = session.store().await?.show_job(&sight, args.id).await?;
+    let store = session.store().await?;
+    let job = store.show_job(&sight, args.id).await?;
+    // Of a job that waits it is worth knowing what for.
+    let waits = matches!(job.summary.state, State::Queued | State::Retryable);
+    let gate = match job.gate.as_ref().filter(|_| waits) {
+        Some(gate) => store.show_gate(gate).await.map_or_else(unless_unknown, |gate| Ok(Some(gate)))?,
+        None => None,
+    };
     if session.out.is_json() {
-        session.out.json(&JobDocument::from(&job))?;
+        session.out.json(&JobDocument::new(&job, gate.as_ref()))?;
         return Ok(Answer::Done);
     }
-    print(&job, &mut session.out);
+    print(&job, gate.as_ref(), &mut session.out);
     Ok(Answer::Done)
 }
 
-fn print(job: &JobRecord, out: &mut Output) {
+/// A gate that no job has passed and no rule is meant for lets everything through.
+fn unless_unknown(error: StoreError) -> Result<Option<GateRecord>, StoreError> {
+    match error {
+        StoreError::NotFound(_) => Ok(None),
+        error => Err(error),
+    }
+}
+
+fn print(job: &JobRecord, gate: Option<&GateRecord>, out: &mut Output) {
     let now = moment::now();
     let when = |at: Timestamp| format!("{}  ({})", moment::absolute(at), moment::relative(at, now));
     let summary = &job.summary;
@@ -58,6 +76,13 @@ fn print(job: &JobRecord, out: &mut Output) {
     ];
     if job.losses > 0 {
         pairs.push(("losses", format!("{} of {}", job.losses, job.rules.max_losses).into()));
+    }
+    if let Some(name) = &job.gate {
+        let closed = gate.and_then(closed_text);
+        pairs.push((
+            "gate",
+            closed.map_or_else(|| name.as_str().into(), |why| Cell::painted(format!("{name}: {why}"), Paint::Yellow)),
+        ));
     }
     if let Some(trace) = &job.trace {
         pairs.push(("trace", trace.as_str().into()));
@@ -77,7 +102,7 @@ fn print(job: &JobRecord, out: &mut Output) {
         block("Result", result.as_str(), out);
     }
     out.line(Paint::Bold.apply("Timeline", out.color()));
-    out.table(&timeline(job, now));
+    out.table(&timeline(job, gate, now));
 }
 
 /// A JSON document with a heading, indented.
@@ -89,7 +114,7 @@ fn block(title: &str, json: &str, out: &mut Output) {
     out.line("");
 }
 
-fn timeline(job: &JobRecord, now: Timestamp) -> Table {
+fn timeline(job: &JobRecord, gate: Option<&GateRecord>, now: Timestamp) -> Table {
     let mut table = Table::new(&["WHEN", "", "WHAT", "LEASE", "WORKER", "TOOK", "DETAIL"]);
     let mut row = |at: Timestamp, what: Cell, rest: [Cell; 4]| {
         let mut cells = vec![moment::absolute(at).into(), Cell::dim(moment::relative(at, now)), what];
@@ -112,7 +137,11 @@ fn timeline(job: &JobRecord, now: Timestamp) -> Table {
         row(job.heartbeat_at.unwrap_or(now), what, [Cell::number(lease), worker.into(), none(), detail.into()]);
     }
     if matches!(job.summary.state, State::Queued | State::Retryable) {
-        let detail = if job.summary.run_at <= now { "waiting for a worker" } else { "not before this" };
+        let detail = match gate.and_then(|gate| Some((gate, closed_text(gate)?))) {
+            _ if job.summary.run_at > now => "not before this".to_owned(),
+            Some((gate, why)) => format!("waiting for gate {}: {why}", gate.name),
+            None => "waiting for a worker".to_owned(),
+        };
         row(job.summary.run_at, "due".into(), [none(), none(), none(), detail.into()]);
     }
     table

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use tenure_core::duration;
 use tenure_core::name::QueueName;
-use tenure_store::operate::SetQueue;
+use tenure_store::operate::{LEASE_TTL_DEFAULT, SetQueue};
 
 use crate::args::{limit, queue};
 use crate::command::{Answer, Session};
@@ -15,9 +15,11 @@ use crate::failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   tenure queues set mail --lease-ttl 5m
+  tenure queues set mail --fair true        each tenant has a line of its own; a flood of one starves nobody
 
 A worker renews its lease while it works. One that is silent for the lease time is taken for dead and its jobs
-run elsewhere. Leases already given keep their time.";
+run elsewhere. Leases already given keep their time.
+In a fair queue a tenant's share is the weight of its rule: tenure gates set tenant:acme --weight 3";
 
 /// Create a queue or change its settings
 #[derive(Debug, Args)]
@@ -27,20 +29,34 @@ pub(super) struct SetArgs {
     #[arg(value_name = "QUEUE", value_parser = queue)]
     queue: QueueName,
     /// How long a silent worker keeps its jobs: 1s to 1d
-    #[arg(long, value_name = "DURATION", value_parser = lease_ttl)]
-    lease_ttl: Duration,
+    #[arg(long, value_name = "DURATION", value_parser = lease_ttl, required_unless_present = "fair")]
+    lease_ttl: Option<Duration>,
+    /// Serve tenants in turn, each from a line of its own
+    #[arg(long, value_name = "BOOL")]
+    fair: Option<bool>,
 }
 
 pub(super) async fn run(args: SetArgs, session: &mut Session) -> Result<Answer, Failure> {
-    let SetArgs { queue, lease_ttl } = args;
-    let request = SetQueue { queue: queue.clone(), lease_ttl };
-    request.check()?;
-    session.store().await?.set_queue(request).await?;
+    let SetArgs { queue, lease_ttl, fair } = args;
+    SetQueue::new(queue.clone(), lease_ttl.unwrap_or(LEASE_TTL_DEFAULT)).check()?;
+    let store = session.store().await?;
+    let known = store.list_queues().await?.into_iter().find(|known| known.name == queue);
+    let lease_ttl = lease_ttl.unwrap_or_else(|| known.map_or(LEASE_TTL_DEFAULT, |queue| queue.lease_ttl));
+    store.set_queue(SetQueue { fair, ..SetQueue::new(queue.clone(), lease_ttl) }).await?;
     if session.out.is_json() {
         let lease_ttl_ms = u64::try_from(lease_ttl.as_millis()).unwrap_or(u64::MAX);
-        session.out.json(&json!({ "queue": queue.as_str(), "lease_ttl_ms": lease_ttl_ms }))?;
+        let mut answer = json!({ "queue": queue.as_str(), "lease_ttl_ms": lease_ttl_ms });
+        if let Some(fair) = fair {
+            answer["fair"] = fair.into();
+        }
+        session.out.json(&answer)?;
     } else {
-        session.out.line(format!("Queue {queue} has a lease time of {}.", duration::format(lease_ttl)));
+        let lines = match fair {
+            Some(true) => ", and each tenant has a line of its own",
+            Some(false) => ", and one line for all tenants",
+            None => "",
+        };
+        session.out.line(format!("Queue {queue} has a lease time of {}{lines}.", duration::format(lease_ttl)));
     }
     Ok(Answer::Done)
 }

@@ -140,7 +140,7 @@ impl<const J: usize, const W: usize, const S: usize> Beside<J, W, S> {
     ) -> Told<()> {
         let Heard::Ended(there) = heard else { return Err(format!("a report that hears {heard:?}")) };
         let (lease, process) = self.lease(before.hands[usize::from(worker)].lease)?;
-        let ends = jobs.each().map(|at| Ok(EndJob { job: self.id(at as u8)?, ending: reported(ending) }));
+        let ends = jobs.each().map(|at| Ok(EndJob::new(self.id(at as u8)?, reported(ending))));
         let request = EndJobs { worker: process.id, lease, jobs: ends.collect::<Told<_>>()? };
         let here: Vec<Ended> = self.stage.fixture.store.end_jobs(request).await.map_err(said)?;
         same("a report", &here, &jobs.each().filter_map(|at| there[at]).collect())

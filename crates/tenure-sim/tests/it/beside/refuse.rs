@@ -47,7 +47,7 @@ impl<const J: usize, const W: usize, const S: usize> Beside<J, W, S> {
     /// What a worker says about a job under the lease it believes in, without the model; answers what it hears.
     pub(crate) async fn say(&self, worker: u8, job: usize, ending: How) -> Told<Ended> {
         let (lease, process) = self.lease(self.world.hands[usize::from(worker)].lease)?;
-        let jobs = vec![EndJob { job: self.id(job as u8)?, ending: reported(ending) }];
+        let jobs = vec![EndJob::new(self.id(job as u8)?, reported(ending))];
         let request = EndJobs { worker: process.id, lease, jobs };
         let answers = self.stage.fixture.store.end_jobs(request).await.map_err(said)?;
         answers.first().copied().ok_or("a report without an answer".into())

@@ -82,7 +82,7 @@ impl Standing {
 /// the job stands.
 fn print(job: &JobRecord, before: Option<&Standing>, out: &mut Output) -> Result<(), Failure> {
     if out.is_json() {
-        return out.json(&JobDocument::from(job));
+        return out.json(&JobDocument::new(job, None));
     }
     let now = moment::now();
     let mut table = Table::with_widths(&[], &WIDTHS);

@@ -1,0 +1,69 @@
+//! Rules, operators, and what a waiting job says about its gate.
+
+use serde_json::json;
+
+use crate::place::Place;
+
+#[test]
+fn a_rule_is_set_listed_and_removed() {
+    let place = Place::new();
+    let set = place.json(&["gates", "set", "source:*", "--rate=30/m", "--breaker=5:5m", "--weight=2"]);
+    let rule = json!({
+        "pattern": "source:*", "rate": "30/m", "burst": 1, "cost": 1, "concurrency": null, "breaker_failures": 5,
+        "breaker_cooldown_ms": 300_000, "weight": 2,
+    });
+    assert_eq!(set, rule);
+    assert_eq!(place.json(&["gates", "list", "--rules"]), json!([rule]));
+    let text = place.run(&["gates", "list", "--rules"]).out;
+    assert!(text.contains("30/m (burst 1), 5 failures close it for 5m, weight 2"), "{text}");
+    let shown = place.json(&["gates", "show", "source:ebay"]);
+    assert_eq!((&shown["lets_through"], &shown["rule"]["pattern"]), (&json!(1), &json!("source:*")));
+    place.json(&["gates", "set", "source:*", "--remove"]);
+    assert_eq!(place.json(&["gates", "list", "--rules"]), json!([]));
+    assert_eq!(place.run(&["gates", "show", "source:ebay"]).code, 1);
+    assert_eq!(place.run(&["gates", "set", "source:*", "--remove"]).code, 1);
+}
+
+#[test]
+fn presets_are_the_rules_of_sources_and_domains() {
+    let place = Place::new();
+    let source = place.json(&["gates", "set", "source:*", "--preset=source", "--rate=60/m"]);
+    assert_eq!((&source["rate"], &source["breaker_failures"]), (&json!("60/m"), &json!(5)));
+    let domain = place.json(&["gates", "set", "domain:*", "--preset=domain"]);
+    assert_eq!((&domain["concurrency"], &domain["rate"]), (&json!(2), &json!(null)));
+}
+
+#[test]
+fn a_waiting_job_says_which_gate_it_waits_for_and_until_when() {
+    let place = Place::new();
+    let job = place.enqueue(&["noop", "--gate=source:ebay"]);
+    let text = place.run(&["gates", "pause", "source:ebay", "--for=10m", "--reason=upgrade"]).out;
+    assert_eq!(text, "Gate source:ebay is paused for 10m: nothing passes, jobs inside go on.\n");
+    let shown = place.json(&["jobs", "show", &job]);
+    assert_eq!((&shown["gate"], &shown["waits_for"]["why"]), (&json!("source:ebay"), &json!("paused")));
+    assert!(shown["waits_for"]["until"].is_string(), "{shown}");
+    let text = place.run(&["jobs", "show", &job]).out;
+    assert!(text.contains("waiting for gate source:ebay: paused, opens in"), "{text}");
+    let ran = place.run(&["worker", "--once"]);
+    assert_eq!(place.json(&["jobs", "show", &job])["state"], "queued", "{ran:?}");
+    let gates = place.json(&["gates", "list"]);
+    assert_eq!((&gates[0]["name"], &gates[0]["pause_reason"]), (&json!("source:ebay"), &json!("upgrade")));
+    place.json(&["gates", "resume", "source:ebay"]);
+    place.run(&["worker", "--once"]);
+    let shown = place.json(&["jobs", "show", &job]);
+    assert_eq!((&shown["state"], &shown["waits_for"]), (&json!("succeeded"), &json!(null)));
+    assert_eq!(place.json(&["gates", "show", "source:ebay"])["inside"], 0);
+}
+
+#[test]
+fn a_breaker_is_tripped_and_reset_by_hand() {
+    let place = Place::new();
+    let tripped = place.json(&["gates", "trip", "source:ebay", "--reason=wrong prices"]);
+    assert_eq!((&tripped["closed"]["why"], &tripped["trip_reason"]), (&json!("open"), &json!("wrong prices")));
+    let text = place.run(&["gates", "show", "source:ebay"]).out;
+    assert!(text.contains("breaker open until reset") && text.contains("wrong prices"), "{text}");
+    assert_eq!(place.json(&["gates", "reset", "source:ebay"])["closed"], json!(null));
+    let events: Vec<String> =
+        place.json(&["audit", "tail"]).as_array().unwrap().iter().map(|row| row["event"].to_string()).collect();
+    assert!(events.iter().any(|event| event.contains("gate_tripped")), "{events:?}");
+}

@@ -1,0 +1,172 @@
+//! What is asked of gates and told about them.
+
+use std::time::Duration;
+
+use tenure_core::gate::{Admit, Gate, GateRule, HOLD_MAX, Pattern};
+use tenure_core::name::GateName;
+use tenure_core::{Invalid, JobId, LeaseNo, Timestamp, WorkerId};
+
+use crate::operate::Word;
+
+/// Set or remove a rule.
+#[derive(Debug, Clone)]
+pub struct SetRule {
+    /// For which gates.
+    pub pattern: Pattern,
+    /// What they allow; `None` removes the rule.
+    pub rule: Option<GateRule>,
+    /// Who and why.
+    pub word: Word,
+}
+
+/// Pause, resume, trip or reset one gate.
+#[derive(Debug, Clone)]
+pub struct OperateGate {
+    /// Which; one that no job has passed yet is entered now.
+    pub gate: GateName,
+    /// What.
+    pub act: GateAct,
+    /// Who and why.
+    pub word: Word,
+}
+
+/// What an operator does with a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateAct {
+    /// Nothing passes, for this long or until it is resumed.
+    Pause(Option<Duration>),
+    /// It is as if it had never been paused or held.
+    Resume,
+    /// Its breaker opens, for this long or until it is reset. Then it is half open, if its rule has a breaker.
+    Trip(Option<Duration>),
+    /// Its breaker closes and forgets.
+    Reset,
+}
+
+/// A job that is inside wants to call its resource again.
+#[derive(Debug, Clone)]
+pub struct AcquireTokens {
+    /// The holder.
+    pub worker: WorkerId,
+    /// Its lease.
+    pub lease: LeaseNo,
+    /// The job.
+    pub job: JobId,
+    /// How many calls.
+    pub tokens: u32,
+}
+
+/// The answer to [`AcquireTokens`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acquired {
+    /// They are reserved: after this long.
+    After(Duration),
+    /// The gate is paused, held or open.
+    Closed(Admit),
+    /// The lease no longer holds the job, or the job has no gate.
+    LeaseLost,
+}
+
+/// One gate as people read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateRecord {
+    /// Its name.
+    pub name: GateName,
+    /// The rule it obeys, by the pattern it was set for.
+    pub pattern: Option<Pattern>,
+    /// What that allows.
+    pub rule: GateRule,
+    /// Where it stands, with everything that was reported folded in.
+    pub gate: Gate,
+    /// What it lets through now.
+    pub admit: Admit,
+    /// The store's clock.
+    pub now: Timestamp,
+    /// Why somebody paused it.
+    pub pause_reason: Option<String>,
+    /// Why somebody tripped it.
+    pub trip_reason: Option<String>,
+}
+
+/// Which gates to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateFilter {
+    /// Only names that match.
+    pub pattern: Option<Pattern>,
+    /// Only names after this one: the last of the page before.
+    pub after: Option<GateName>,
+    /// At most this many, 1..=1,000.
+    pub limit: u32,
+}
+
+/// Most tokens that can be asked for at once.
+const TOKENS_MAX: u32 = 1_000;
+
+impl Default for GateFilter {
+    fn default() -> Self {
+        Self { pattern: None, after: None, limit: 100 }
+    }
+}
+
+impl GateFilter {
+    /// Refuses a page that is empty or too large.
+    pub fn check(&self) -> Result<(), Invalid> {
+        crate::operate::check_batch(self.limit)
+    }
+}
+
+impl SetRule {
+    /// Refuses limits that nothing could obey.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.rule.iter().try_for_each(GateRule::check)?;
+        self.word.check()
+    }
+}
+
+impl OperateGate {
+    /// Refuses a reason that is no text.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.word.check()
+    }
+}
+
+impl GateAct {
+    /// Until when a pause or a trip lasts; the end of time when nothing was said.
+    pub fn until(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Pause(Some(time)) | Self::Trip(Some(time)) => now.plus(time),
+            Self::Pause(None) | Self::Trip(None) | Self::Resume | Self::Reset => Timestamp::MAX,
+        }
+    }
+
+    /// Does it.
+    pub fn apply(self, gate: &mut Gate, now: Timestamp) {
+        match self {
+            Self::Pause(_) => gate.paused_until = Some(self.until(now)),
+            Self::Resume => (gate.paused_until, gate.held_until) = (None, None),
+            Self::Trip(_) => gate.trip(self.until(now)),
+            Self::Reset => gate.reset(),
+        }
+    }
+}
+
+impl AcquireTokens {
+    /// Refuses to reserve nothing, or more than anybody calls in one go.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if (1..=TOKENS_MAX).contains(&self.tokens) {
+            return Ok(());
+        }
+        Err(Invalid::new("tokens", self.tokens, format!("it is 1 to {TOKENS_MAX}")))
+    }
+}
+
+impl Acquired {
+    /// What a gate answers a job that is inside. Fullness does not matter to it, and a half-open breaker is its own trial.
+    pub fn of(gate: &mut Gate, rule: &GateRule, tokens: u32, now: Timestamp) -> Self {
+        use tenure_core::gate::Why;
+        match gate.admit(rule, now) {
+            closed @ Admit::Closed { why: Why::Paused | Why::Held | Why::Open, .. } => Self::Closed(closed),
+            _ => Self::After(gate.reserve(rule, tokens, now).since(now).min(HOLD_MAX)),
+        }
+    }
+}
