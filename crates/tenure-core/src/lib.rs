@@ -8,6 +8,7 @@
 //! - [`lifecycle`]: the states of a job and the one table of its transitions
 //! - [`apply`](mod@apply): what an event does to a job, and the effects a store must write
 //! - [`backoff`], [`classify`], [`preset`]: when to try again, what an error means, the seeds' five policies
+//! - [`cron`]: when a schedule fires, in which time zone, and what becomes of a missed fire
 //! - [`unique`]: which enqueue finds an earlier job instead of creating one
 //! - [`gate`]: what a shared resource lets through: rate, concurrency, breaker, pause
 //! - [`line`](mod@line), [`turns`]: the lines inside a queue, and whose turn it is
@@ -22,6 +23,7 @@ pub mod lifecycle_doc;
 pub mod apply;
 pub mod backoff;
 pub mod classify;
+pub mod cron;
 pub mod preset;
 pub mod unique;
 
@@ -48,6 +50,7 @@ pub mod time;
 pub use apply::{Applied, Effect, Event, Job, Refused, Rules, apply};
 pub use backoff::Backoff;
 pub use classify::Class;
+pub use cron::{Cron, Zone};
 pub use gate::{Gate, GateRule, Health};
 pub use id::{JobId, LeaseNo, WorkerId};
 pub use invalid::Invalid;
