@@ -12,6 +12,7 @@
 //! - [`unique`]: which enqueue finds an earlier job instead of creating one
 //! - [`gate`]: what a shared resource lets through: rate, concurrency, breaker, pause
 //! - [`line`](mod@line), [`turns`]: the lines inside a queue, and whose turn it is
+//! - [`dedupe`], [`fold`]: when two things that were collected are one, and which of them stays
 //! - [`seal`]: the hash chain over the journal
 //! - [`worker_loop`], [`slot`]: the two state machines of a worker process
 //! - [`new_job`], [`name`], [`json`], [`priority`], [`invalid`]: every input, checked once
@@ -30,6 +31,9 @@ pub mod unique;
 pub mod gate;
 pub mod line;
 pub mod turns;
+
+pub mod dedupe;
+pub mod fold;
 
 pub mod journal;
 pub mod seal;
@@ -51,6 +55,8 @@ pub use apply::{Applied, Effect, Event, Job, Refused, Rules, apply};
 pub use backoff::Backoff;
 pub use classify::Class;
 pub use cron::{Cron, Zone};
+pub use dedupe::DedupeKey;
+pub use fold::fold_strongest;
 pub use gate::{Gate, GateRule, Health};
 pub use id::{JobId, LeaseNo, WorkerId};
 pub use invalid::Invalid;

@@ -8,5 +8,6 @@ mod apply_properties;
 mod apply_rules;
 mod cron_dst;
 mod cron_properties;
+mod dedupe;
 mod gate_properties;
 mod lifecycle_doc;
