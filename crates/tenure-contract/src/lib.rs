@@ -22,6 +22,7 @@
 //! - [`cases`]: one function for each cell of the [`matrix`], and what scripts cannot say (races, the journal)
 //! - [`list`]: the one list of all of them, and the macro
 //! - [`model`]: the oracle, and ways to break it
+//! - [`sink`]: pages for sinks, and what a table holds after them
 //! - [`postgres_server`], [`pgbouncer`]: the private servers of `tenure-cluster`, for the cases on Postgres
 
 pub mod dice;
@@ -36,6 +37,7 @@ pub mod matrix;
 pub mod scenarios;
 
 pub mod model;
+pub mod sink;
 
 pub use tenure_cluster::{pgbouncer, postgres_server};
 

@@ -28,6 +28,7 @@
 //! - `jobs`, `lease`, `journal`, `admin`, `worker`, `wake`: the verbs, by noun
 //! - [`tx`]: `within` and `complete_in`, inside a user's own transaction (`sqlx_tx`: the same for sqlx); `user_tx`: both
 //!   behind the port's [`UserTx`](tenure_store::UserTx)
+//! - [`sink`]: pages of rows into tables of the user's own
 //! - `floor`: where a claim begins to look; `claimed`: how its answer is read
 //! - `gather`: enqueues that come at the same time share a transaction
 //! - `call`, `pool`, `tls`: one round trip, with a deadline
@@ -35,6 +36,7 @@
 //! - [`migrate`](mod@migrate): bringing the schema up, safely
 
 pub mod options;
+pub mod sink;
 #[cfg(feature = "sqlx")]
 pub mod sqlx_tx;
 pub mod store;

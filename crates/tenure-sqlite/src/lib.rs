@@ -18,6 +18,7 @@
 //! # Layout
 //! - `store`: [`SqliteStore`], its options, and the verbs of the port, each handed to its file
 //! - `transaction`: [`Transaction`], Tenure's verbs inside a transaction of the user's own; `user_tx`: behind the port
+//! - [`sink`]: pages of rows into tables of the user's own
 //! - `engine`, `lane`, `turn`: who runs a verb, in which order, and what is committed together
 //! - `tx`, `fault`, `row`: a statement's way to SQLite and back
 //! - `enqueue`, `keys`, `show`, `list`, `cancel`, `requeue`: verbs of producers and operators
@@ -26,6 +27,7 @@
 //! - `journal`, `queue`, `worker`, `prune`, `migrate`, `violations`, `wake`: the record, upkeep and wake-ups
 //! - `mutants`: the fence predicates that a test may drop (feature `mutants`)
 
+pub mod sink;
 mod store;
 mod transaction;
 mod user_tx;

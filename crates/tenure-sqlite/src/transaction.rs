@@ -75,7 +75,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
     }
 
     /// Once the transaction has ended, every statement would be a transaction of its own: half a verb could stay.
-    fn open_tx(&self) -> Result<&'t Tx<'c>, StoreError> {
+    pub(crate) fn open_tx(&self) -> Result<&'t Tx<'c>, StoreError> {
         if self.tx.conn().is_autocommit() {
             return Err(StoreError::Unavailable("the transaction was ended before its commit".into(), None));
         }

@@ -9,6 +9,8 @@
 //! - [`enqueue`], [`lease`], [`gate`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver
+//! - [`enqueue`], [`lease`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
+//! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
 //! - [`audit`]: recomputes the sealed journal and replays it through the lifecycle
 //! - [`clock`]: whose time it is
 
@@ -25,6 +27,7 @@ pub mod record;
 pub mod worker;
 
 pub mod lines;
+pub mod sink;
 pub mod user_tx;
 
 pub mod audit;

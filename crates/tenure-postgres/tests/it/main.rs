@@ -4,5 +4,6 @@ mod database;
 
 mod contract;
 mod fences;
+mod sink;
 mod sql_api;
 mod tls;

@@ -20,6 +20,7 @@ mod open;
 mod plans;
 mod process;
 mod processes;
+mod sink;
 mod statements;
 mod tampering;
 mod transactions;
