@@ -98,7 +98,11 @@ impl Arena {
         match &self.ground {
             Ground::Files(dir) => {
                 for earlier in std::fs::read_dir(dir)? {
-                    std::fs::remove_file(earlier?.path())?;
+                    match std::fs::remove_file(earlier?.path()) {
+                        // The store before removes its own log when it closes, which may be just now.
+                        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                        removed => removed?,
+                    }
                 }
                 let path = dir.join(&name).with_extension("db");
                 let store = SqliteStore::open(&path, SqliteOptions::default())?;
@@ -150,6 +154,30 @@ impl Field {
         if let Some(sql) = &self.sql {
             sql.batch_execute("vacuum analyze").await?;
             sql.batch_execute("checkpoint").await?;
+        }
+        Ok(())
+    }
+
+    /// Gates, each with a rule of its own, that no job passes.
+    pub async fn add_idle_gates(&self, gates: u32) -> Result<()> {
+        match &self.sql {
+            Some(sql) => {
+                let rows = format!("from generate_series(1, {gates}) n");
+                sql.batch_execute(&format!(
+                    "insert into tenure.gate (name) select 'idle:' || n {rows};
+                     insert into tenure.gate_rule (pattern, concurrency) select 'idle:' || n, 2 {rows}"
+                ))
+                .await?;
+            }
+            None => {
+                let rows =
+                    format!("with recursive c (n) as (select 1 union all select n + 1 from c where n < {gates})");
+                let file = tenure_sqlite::rusqlite::Connection::open(&self.address)?;
+                file.execute_batch(&format!(
+                    "begin; insert into gate (name) {rows} select 'idle:' || n from c;
+                     insert into gate_rule (pattern, concurrency, weight) {rows} select 'idle:' || n, 2, 1 from c; commit"
+                ))?;
+            }
         }
         Ok(())
     }

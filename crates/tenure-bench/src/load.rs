@@ -46,6 +46,8 @@ pub enum Due {
     Last,
     /// Some day.
     Later,
+    /// Now, each through one of so many gates, in turn.
+    Through(u32),
 }
 
 /// Enqueues `jobs` jobs in bulks, from two producers.
@@ -68,6 +70,7 @@ fn produce(store: &Arc<dyn Store>, jobs: u32, due: Due) -> impl Future<Output = 
                 Due::Now => many,
                 Due::Last => many.each(|_, one| one.priority(Priority::LOW)),
                 Due::Later => many.each(|_, one| one.delay(LATER)),
+                Due::Through(gates) => many.each(|n, one| one.gate(&format!("g:{}", n % gates as usize))),
             };
             many.await?;
             left -= now;

@@ -1,8 +1,10 @@
 //! The measures, one file each. Every one runs its floor in the same round, in turn before and after.
 
+mod claim_many_gates;
 mod drain;
 mod drain_10;
 mod drain_backlog;
+mod drain_gated;
 mod drain_mixed;
 mod drain_pinned;
 mod drain_two;
@@ -41,10 +43,14 @@ pub enum Measure {
     DrainPinned,
     /// As `Drain`, by two processes.
     DrainTwo,
+    /// As `Drain`, every job through a gate.
+    DrainGated,
+    /// Claims through few gates, beside very many.
+    ClaimManyGates,
 }
 
 /// All of them, in the order they are run.
-pub const MEASURES: [Measure; 9] = [
+pub const MEASURES: [Measure; 11] = [
     Measure::EnqueueSingle,
     Measure::EnqueueBulk,
     Measure::Drain,
@@ -54,6 +60,8 @@ pub const MEASURES: [Measure; 9] = [
     Measure::DrainTwo,
     Measure::DrainPinned,
     Measure::DrainBacklog,
+    Measure::DrainGated,
+    Measure::ClaimManyGates,
 ];
 
 /// How much is measured.
@@ -87,6 +95,8 @@ impl Measure {
             Self::DrainBacklog => "drain_backlog",
             Self::DrainPinned => "drain_pinned",
             Self::DrainTwo => "drain_two",
+            Self::DrainGated => "drain_gated",
+            Self::ClaimManyGates => "claim_many_gates",
         }
     }
 
@@ -102,6 +112,8 @@ impl Measure {
             Self::DrainBacklog => "drain beside scheduled jobs, lower priorities and history",
             Self::DrainPinned => "drain while a snapshot is held open",
             Self::DrainTwo => "drain by two processes",
+            Self::DrainGated => "drain through ten gates that never close",
+            Self::ClaimManyGates => "claims through ten gates, beside 100,000 idle ones",
         }
     }
 
@@ -116,7 +128,7 @@ impl Measure {
         let (jobs, settings, floor_is) = self.made(size);
         // One file has one writer: its floor has one connection whatever the measure.
         let floor_is = match (self, arena.name()) {
-            (Self::DrainMixed, _) | (_, "postgres") => floor_is,
+            (Self::DrainMixed | Self::ClaimManyGates, _) | (_, "postgres") => floor_is,
             _ => "raw SQL on one connection, as many jobs a transaction as on Postgres",
         };
         Ok(Line::new(self.name(), arena.name(), done, (jobs, settings, floor_is)))
@@ -133,6 +145,8 @@ impl Measure {
             Self::DrainBacklog => drain_backlog::round(arena, size, floor_first).await,
             Self::DrainPinned => drain_pinned::round(arena, size, floor_first).await,
             Self::DrainTwo => drain_two::round(arena, size, floor_first).await,
+            Self::DrainGated => drain_gated::round(arena, size, floor_first).await,
+            Self::ClaimManyGates => claim_many_gates::round(arena, size, floor_first).await,
         }
     }
 
@@ -148,6 +162,8 @@ impl Measure {
             Self::DrainBacklog => drain_backlog::made(size),
             Self::DrainPinned => drain_pinned::made(size),
             Self::DrainTwo => drain_two::made(size),
+            Self::DrainGated => drain_gated::made(size),
+            Self::ClaimManyGates => claim_many_gates::made(size),
         }
     }
 }

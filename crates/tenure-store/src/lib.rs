@@ -8,8 +8,6 @@
 //! - [`error`]: what can go wrong, grouped by what the caller does next
 //! - [`enqueue`], [`lease`], [`gate`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
-//! - [`user_tx`]: a user's own open transaction, of any driver
-//! - [`enqueue`], [`lease`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
 //! - [`audit`]: recomputes the sealed journal and replays it through the lifecycle
 //! - [`clock`]: whose time it is
