@@ -9,9 +9,13 @@ use tenure_worker::{Ctx, Fail, Job, Returned, State, Stop};
 use crate::gate::Gates;
 use crate::ledger::Ledger;
 use crate::sink::Sink;
+use crate::source;
 
 /// How often a gate is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long a source may take.
+const CALL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Stands for a NUL in a text, which no payload can hold.
 pub const NUL: char = '\u{2400}';
@@ -80,6 +84,11 @@ pub enum Act {
     Spawn {
         /// So long.
         ms: u64,
+    },
+    /// Calls a [source](crate::source), and fails when that does badly, or does not answer in time.
+    Call {
+        /// Where it is.
+        port: u16,
     },
     /// Fails, and may be tried again.
     Trouble,
@@ -153,6 +162,10 @@ pub async fn act(act: Act, State(hand): State<Stagehand>, ctx: Ctx) -> Result<Re
             hold(&hand, &ctx, &gate).await?;
             return Err(Fail::transient("told to fail"));
         }
+        Act::Call { port } => match tokio::time::timeout(CALL_TIMEOUT, source::call(port)).await?? {
+            true => Value::Null,
+            false => return Err(Fail::http_status(500, "the source does badly")),
+        },
         Act::Trouble => return Err(Fail::transient("told to fail")),
         Act::FailBytes { bytes } => return Err(Fail::permanent(String::from_utf8_lossy(&bytes))),
         Act::Fail { text } => return Err(Fail::permanent(text.replace(NUL, "\0"))),

@@ -9,7 +9,7 @@
 //! - [`report`]: what a row is and what a run of it says; [`pass_line`]: what every row has to show; [`table`]: docs/FAULTS.md
 //! - [`stage`], [`process`], [`proxy`], [`skew`], [`watch`]: an empty store, processes on it, faults on the wire, wrong clocks, waiting
 //! - [`history`], [`record`]: what producers were told, what the store says
-//! - [`act`], [`sink`], [`gate`], [`ledger`]: what handlers do, write, wait for and leave behind
+//! - [`act`], [`sink`], [`gate`], [`source`], [`ledger`]: what handlers do, write, wait for, call and leave behind
 //! - [`place`]: a store by its URL or path
 //! - `main.rs`: the process `tenure-e2e-worker`; `chaos.rs`: `tenure-chaos`; `tests/it`: each row, small
 
@@ -35,6 +35,7 @@ pub mod gate;
 pub mod ledger;
 pub mod place;
 pub mod sink;
+pub mod source;
 
 pub use act::Act;
 pub use gate::Gates;

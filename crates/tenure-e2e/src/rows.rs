@@ -6,6 +6,7 @@ mod cancels;
 mod database_clock;
 mod disk;
 mod frozen;
+mod gates;
 mod giving_way;
 mod harm;
 mod herd;
@@ -58,6 +59,10 @@ pub const ROWS: &[Row] = &[
     harm::OF_PROCESSES,
     harm::OF_RESULTS,
     herd::ROW,
+    gates::LIMIT,
+    gates::BREAKER,
+    gates::RATE,
+    gates::FAIRNESS,
 ];
 
 /// Runs a row small, prints what it says, and panics unless it held: a test.

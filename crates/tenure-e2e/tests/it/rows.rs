@@ -172,3 +172,23 @@ fn results_and_errors_that_cannot_be_stored_become_failures() {
 fn a_herd_is_held_by_slots_and_comes_back_spread_out() {
     hold("F35");
 }
+
+#[test]
+fn a_limit_per_domain_holds_while_workers_sleep_and_wake() {
+    hold("F39");
+}
+
+#[test]
+fn an_open_breaker_lets_probes_through_and_outlives_every_worker() {
+    hold("F40");
+}
+
+#[test]
+fn four_processes_share_a_rate_and_one_is_killed() {
+    hold("D1");
+}
+
+#[test]
+fn a_flood_of_one_tenant_keeps_no_other_waiting() {
+    hold("D4");
+}

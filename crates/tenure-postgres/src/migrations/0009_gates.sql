@@ -117,7 +117,7 @@ end $$;
 -- already. The scan begins at the oldest transaction that was open at the fold before: whatever is older has been folded,
 -- and its dead rows are not walked over while somebody's old snapshot keeps them.
 create function tenure.open_gates(_names text[], _worker int, _now timestamptz) returns tenure.gate[] language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare held tenure.gate[]; begin
   insert into tenure.gate (name)
     select n.name from unnest(_names) n (name) where not exists (select from tenure.gate g where g.name = n.name) order by n.name
@@ -173,7 +173,7 @@ create function tenure.claim_lines(_worker int, _queue text, _limit bigint, _lin
   returns table (canceled boolean, no bigint, lease_ttl_ms int, due timestamptz, job uuid, attempt smallint, losses smallint, run_at timestamptz,
     created_at timestamptz, kind text, payload text, priority smallint, max_attempts smallint, max_losses smallint, backoff text, trace text, tenant text,
     line text, why text, until timestamptz) language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
@@ -191,7 +191,7 @@ begin
   if not found then return; end if;
   select array_agg(distinct tenure.line_gate(l.line)) into names from unnest(_lines) l (line) where tenure.line_gate(l.line) is not null;
   if names is not null then held := tenure.open_gates(names, _worker, moment); end if;
-  select array_agg(h.id order by l.ord), array_agg(case when l.gate is null then l.share when l.nth > 1 then 0 else coalesce(least(l.share, a.jobs), 0) end order by l.ord),
+  select array_agg(h.id order by l.ord), array_agg(case when l.gate is null then l.share when h.id is null or l.nth > 1 then 0 else least(l.share, a.jobs) end order by l.ord),
       array_agg(case when l.gate is null then null when h.id is null or l.nth > 1 then 'busy' else a.why end order by l.ord), array_agg(a.until order by l.ord)
     into gates, caps, whys, untils
     from (

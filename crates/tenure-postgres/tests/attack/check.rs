@@ -35,8 +35,8 @@ pub(crate) async fn look(field: &Field, store: &PgStore, client: &Client) {
     }
     // What is inside of each gate, by what leases really hold; and that it mattered.
     let inside = "
-        select count(*) as inside from tenure.lease l cross join lateral unnest(l.jobs, l.gates) u (job, gate)
-        where u.gate is not null and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no) group by u.gate";
+        select count(*) as inside from tenure.lease l cross join lateral unnest(l.jobs) u (job) join tenure.job j on j.id = u.job
+        where j.line <> '' and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no) group by j.line";
     for row in client.query(inside, &[]).await.expect("look at gates") {
         let inside = row.get::<_, i64>(0);
         if inside > i64::from(GATE_LIMIT) {

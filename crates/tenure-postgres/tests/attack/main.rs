@@ -13,6 +13,7 @@ mod check;
 mod drain;
 mod duel;
 mod field;
+mod gate_cases;
 mod key_cases;
 mod lease_cases;
 mod ledger;

@@ -7,7 +7,7 @@ use tenure_postgres::mutant::Mutant;
 use tokio_postgres::Client;
 
 use crate::stage::{Stage, Verdict};
-use crate::{key_cases, lease_cases};
+use crate::{gate_cases, key_cases, lease_cases};
 
 type Case = fn(Stage) -> Pin<Box<dyn Future<Output = Verdict> + Send>>;
 
@@ -71,6 +71,9 @@ const CASES: &[(&str, Case)] = cases! {
     key_cases::a_repeated_enqueue_is_answered_with_its_job,
     key_cases::a_repeated_enqueue_meets_a_prune,
     lease_cases::a_late_commit_is_found_by_a_sweep,
+    gate_cases::a_claim_passes_by_a_gate_that_another_claim_has,
+    gate_cases::a_busy_gate_lets_nothing_through,
+    gate_cases::a_late_ending_gives_its_permit_back,
 };
 
 const fn statement(statement: &'static str, find: &'static str, replace: &'static str) -> Cut {
@@ -147,6 +150,15 @@ const MUTANTS: &[(&str, Cut, &str)] = &[
     ("prune that waits for keys",
         Cut::Function("prune", &[("for update of k skip locked", "for update of k")]),
         "prune_and_requeue_do_not_deadlock"),
+    ("plain-select permits",
+        Cut::Function("open_gates", &[("order by g.name for update skip locked", "order by g.name")]),
+        "a_claim_passes_by_a_gate_that_another_claim_has"),
+    ("gates that are passed unseen while somebody has them",
+        Cut::Function("claim_lines", &[("when h.id is null or l.nth > 1 then 0", "when l.nth > 1 then 0")]),
+        "a_busy_gate_lets_nothing_through"),
+    ("folds that go on behind the newest transaction",
+        Cut::Function("fold_gate", &[("g.folded_to := pg_snapshot_xmin(pg_current_snapshot())", "g.folded_to := pg_snapshot_xmax(pg_current_snapshot())")]),
+        "a_late_ending_gives_its_permit_back"),
     ("no sweeps",
         statement("elect_sweep", "where name = $1::text", "where false and name = $1::text"),
         "a_late_commit_is_found_by_a_sweep"),
