@@ -182,6 +182,10 @@ fn summary(row: &Row) -> Result<JobSummary, StoreError> {
         queue: named(row, "queue")?,
         kind: named(row, "kind")?,
         priority: priority(row, "priority")?,
+        gate: get::<Option<&str>>(row, "gate")?
+            .map(str::parse)
+            .transpose()
+            .map_err(|e: tenure_core::Invalid| StoreError::Corrupt(e.to_string()))?,
         state: state(get(row, "state")?)?,
         attempt: count(row, "attempts")?,
         max_attempts: count(row, "max_attempts")?,
@@ -200,10 +204,6 @@ fn record(row: &Row, attempts: Vec<AttemptRecord>) -> Result<JobRecord, StoreErr
         rules: rules(row)?,
         losses: count(row, "losses")?,
         trace: get(row, "trace")?,
-        gate: get::<Option<&str>>(row, "gate")?
-            .map(str::parse)
-            .transpose()
-            .map_err(|e: tenure_core::Invalid| StoreError::Corrupt(e.to_string()))?,
         lease: if summary.state == State::Running { get::<Option<i64>>(row, "lease")?.map(LeaseNo) } else { None },
         lease_expires_at: time_maybe(row, "lease_expires_at")?,
         heartbeat_at: time_maybe(row, "heartbeat_at")?,

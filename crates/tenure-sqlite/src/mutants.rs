@@ -49,4 +49,9 @@ pub const FENCES: &[(&str, &str, &str)] = &[
         "and not exists (\n    select 1 from attempt as any_attempt",
         "and 1 >= exists (\n    select 1 from attempt as any_attempt",
     ),
+    (
+        "what a gate has counted is gone",
+        "delete from gate_event where gate_event.gate = :gate",
+        "delete from gate_event where :gate is null",
+    ),
 ];

@@ -29,6 +29,8 @@ pub struct JobSummary {
     pub kind: KindName,
     /// How urgent it is.
     pub priority: Priority,
+    /// The gate it passes.
+    pub gate: Option<GateName>,
     /// Where it stands.
     pub state: State,
     /// Attempts charged.
@@ -60,8 +62,6 @@ pub struct JobRecord {
     pub losses: u16,
     /// Trace context.
     pub trace: Option<String>,
-    /// The gate it passes.
-    pub gate: Option<GateName>,
     /// The lease that holds it.
     pub lease: Option<LeaseNo>,
     /// When that lease ends unless renewed.

@@ -121,3 +121,9 @@ pub use tenure_postgres::{deadpool_postgres, tokio_postgres};
 #[cfg(feature = "sqlite")]
 pub use tenure_sqlite::rusqlite;
 pub use {tenure_core as core, tenure_store as store};
+
+/// The examples of docs/GATES.md, compiled and run.
+#[cfg(doctest)]
+#[cfg(all(feature = "macros", feature = "sqlite"))]
+#[doc = include_str!("../../../docs/GATES.md")]
+pub struct GatesPage;

@@ -1,14 +1,19 @@
 //! `tenure worker`: run jobs of the built-in kinds until told to stop.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tenure_core::State;
 use tenure_core::duration;
-use tenure_core::name::QueueName;
+use tenure_core::gate::{Admit, Why};
+use tenure_core::name::{GateName, QueueName};
 use tenure_core::worker_loop::ERROR_WAIT;
-use tenure_store::Store;
+use tenure_store::operate::BATCH_MAX;
+use tenure_store::record::JobFilter;
+use tenure_store::{Store, StoreError};
 use tenure_worker::{Summary, Worker, signal};
 
 use super::{Answer, Session};
@@ -131,16 +136,45 @@ async fn connect(session: &Session, once: bool) -> Result<Arc<dyn Store>, Failur
     }
 }
 
-/// Until nothing is due or running. A look that fails says nothing.
+/// Until nothing is due or running, but for jobs behind gates that somebody has closed. A look that fails says nothing.
 async fn idle(store: &dyn Store, queues: &[QueueName]) {
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
         let Ok(records) = store.list_queues().await else { continue };
-        let busy = records.iter().filter(|record| queues.contains(&record.name) && !record.paused);
-        if busy.map(|record| record.due + record.running).sum::<u64>() == 0 {
+        let mut busy = false;
+        for record in records.iter().filter(|record| queues.contains(&record.name) && !record.paused) {
+            busy |= record.running > 0 || record.due > 0 && !is_shut_out(store, &record.name).await.unwrap_or(false);
+        }
+        if !busy {
             return;
         }
     }
+}
+
+/// Whether everything that is due in a queue waits for a gate that is paused, held or open. What only waits for its turn,
+/// or for a token, is worth waiting for.
+async fn is_shut_out(store: &dyn Store, queue: &QueueName) -> Result<bool, StoreError> {
+    let now = store.now().await?;
+    let mut shut: HashMap<GateName, bool> = HashMap::new();
+    for state in [State::Queued, State::Retryable] {
+        let filter =
+            JobFilter { queue: Some(queue.clone()), state: Some(state), limit: BATCH_MAX, ..JobFilter::default() };
+        for job in store.list_jobs(&filter).await?.into_iter().filter(|job| job.run_at <= now) {
+            let Some(gate) = job.gate else { return Ok(false) };
+            let is_shut = match shut.get(&gate) {
+                Some(known) => *known,
+                None => match store.show_gate(&gate).await {
+                    Err(StoreError::NotFound(_)) => false,
+                    record => matches!(record?.admit, Admit::Closed { why: Why::Paused | Why::Held | Why::Open, .. }),
+                },
+            };
+            shut.insert(gate, is_shut);
+            if !is_shut {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 fn to_json(summary: &Summary) -> serde_json::Value {

@@ -69,7 +69,7 @@ fn value_of(run: &Run<'_>, record: &JobRecord, key: &str) -> Result<String, Stri
         "worker" => last.and_then(|last| last.worker.clone()).unwrap_or_else(none),
         "started_at" => last.and_then(|last| last.started_at).map_or_else(none, since),
         "ended_at" => last.map_or_else(none, |last| since(last.ended_at)),
-        "gate" => record.gate.as_ref().map_or_else(none, ToString::to_string),
+        "gate" => job.gate.as_ref().map_or_else(none, ToString::to_string),
         other => return Err(format!("show has no option {other}")),
     })
 }

@@ -257,7 +257,7 @@ async fn fairness(size: Size) -> Report {
     stage.store.set_queue(queue).await.unwrap();
     for page in vec![Act::Wait { ms: 20 }; flood].chunks(1_000) {
         // A third of the flood is of the lowest priority, behind the rest of it.
-        let low = |n: usize| if n % 3 == 0 { Priority::LOW } else { Priority::HIGH };
+        let low = |n: usize| if n.is_multiple_of(3) { Priority::LOW } else { Priority::HIGH };
         stage.client.enqueue_many(page.to_vec()).each(|n, one| one.tenant("flood").priority(low(n))).await.unwrap();
     }
     let worker = stage.worker("a", &["--queue", "default=8"]);

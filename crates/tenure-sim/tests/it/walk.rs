@@ -165,6 +165,7 @@ async fn a_walk_on_sqlite_misses_every_dropped_fence() {
         "a late sweep leaves newer leases alone",
         "a requested cancel is met",
         "a tenant sees its own",
+        "what a gate has counted is gone",
     ];
     for (name, find, replace) in FENCES.iter().filter(|(name, ..)| !OUT_OF_REACH.contains(name)) {
         let stage = Stage::sqlite(Some(Mutation { find, replace })).await;

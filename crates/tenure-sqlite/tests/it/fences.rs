@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use tenure_core::gate::GateRule;
 use tenure_core::name::{QueueName, TenantName, WorkerName};
 use tenure_core::new_job::Due;
-use tenure_core::{How, LeaseNo, WorkerId};
+use tenure_core::{How, LeaseNo, NewJob, WorkerId};
 use tenure_sqlite::{FENCES, Mutation};
+use tenure_store::gate::SetRule;
 use tenure_store::lease::{Ended, Ending, RenewLeases};
 use tenure_store::operate::{CancelJob, PauseQueue};
 use tenure_store::record::Sight;
-use tenure_store::{AdminStore, JobStore, LeaseStore, StoreError};
+use tenure_store::{AdminStore, GateStore, JobStore, LeaseStore, StoreError};
 
 use crate::fixture::{Fixture, error, failed, new_job, succeeded, word};
 
@@ -38,8 +40,23 @@ async fn holds(name: &str, fixture: &Fixture) -> bool {
         "a tenant sees its own" => a_tenant_sees_its_own(fixture).await,
         "a lease in use is kept" => a_lease_in_use_is_kept(fixture).await,
         "a job is pruned after its leases" => a_job_is_pruned_after_its_leases(fixture).await,
+        "what a gate has counted is gone" => what_a_gate_has_counted_is_gone(fixture).await,
         other => panic!("the fence `{other}` has no case here"),
     }
+}
+
+/// A permit that was given back once is there once: the third claim finds the gate full.
+async fn what_a_gate_has_counted_is_gone(fixture: &Fixture) -> bool {
+    let rule = Some(GateRule { concurrency: Some(1), ..GateRule::default() });
+    fixture.store.set_rule(SetRule { pattern: "g".parse().unwrap(), rule, word: word() }).await.unwrap();
+    for _ in 0..3 {
+        let job = NewJob { gate: Some("g".parse().unwrap()), ..new_job(fixture.clock.now()) };
+        fixture.store.enqueue_jobs(vec![job]).await.unwrap();
+    }
+    let first = fixture.claim(1).await.unwrap();
+    fixture.end(first.lease, first.jobs[0].id, succeeded()).await;
+    fixture.claim(1).await.unwrap();
+    fixture.claim(1).await.is_none()
 }
 
 async fn other_worker(fixture: &Fixture) -> WorkerId {

@@ -27,6 +27,7 @@ const MISSED_BY: &[(&str, &[&str])] = &[
     ("a tenant sees its own", &["a_job_of_another_tenant_cannot_be_canceled", "a_job_of_another_tenant_cannot_be_shown"]),
     ("a lease in use is kept", &["a_lease_that_still_holds_a_job_is_not_dropped"]),
     ("a job is pruned after its leases", &["a_job_is_not_pruned_while_a_lease_it_ran_under_exists"]),
+    ("what a gate has counted is gone", &["a_gate_lets_so_many_in_at_once", "a_late_report_gives_nothing_back"]),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

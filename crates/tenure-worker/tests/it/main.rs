@@ -6,6 +6,7 @@ mod bench;
 mod cancel;
 mod drain;
 mod flaky;
+mod gates;
 mod handlers;
 mod lines;
 mod looper;

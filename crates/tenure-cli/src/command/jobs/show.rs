@@ -39,7 +39,7 @@ pub(super) async fn run(args: ShowArgs, session: &mut Session) -> Result<Answer,
     let job = store.show_job(&sight, args.id).await?;
     // Of a job that waits it is worth knowing what for.
     let waits = matches!(job.summary.state, State::Queued | State::Retryable);
-    let gate = match job.gate.as_ref().filter(|_| waits) {
+    let gate = match job.summary.gate.as_ref().filter(|_| waits) {
         Some(gate) => store.show_gate(gate).await.map_or_else(unless_unknown, |gate| Ok(Some(gate)))?,
         None => None,
     };
@@ -77,7 +77,7 @@ fn print(job: &JobRecord, gate: Option<&GateRecord>, out: &mut Output) {
     if job.losses > 0 {
         pairs.push(("losses", format!("{} of {}", job.losses, job.rules.max_losses).into()));
     }
-    if let Some(name) = &job.gate {
+    if let Some(name) = &summary.gate {
         let closed = gate.and_then(closed_text);
         pairs.push((
             "gate",
