@@ -222,6 +222,10 @@ macro_rules! each_case {
             a_batch_of_256_is_one_lease_and_one_report,
             an_idle_worker_is_woken_by_an_enqueue,
             // registry
+            an_answer_is_kept_for_its_time,
+            an_answer_is_replaced_and_forgotten,
+            a_cache_is_kept_small,
+            what_cannot_be_kept_is_refused,
             a_worker_is_listed_with_its_last_beat,
             workers_are_listed_last_seen_first,
             a_beat_of_nobody_is_refused,

@@ -85,7 +85,7 @@ pub enum Act {
         /// So long.
         ms: u64,
     },
-    /// Calls a [source](crate::source), and fails when that does badly, or does not answer in time.
+    /// Calls a [`source`], and fails when that does badly, or does not answer in time.
     Call {
         /// Where it is.
         port: u16,

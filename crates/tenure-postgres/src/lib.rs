@@ -58,6 +58,7 @@ mod gate;
 mod gather;
 pub mod migrate;
 
+mod cache;
 mod call;
 mod error;
 mod pool;

@@ -47,6 +47,7 @@ pub const STEPS: &[Step] = migrations! {
     7 "0007_lease"
     8 "0008_worker_registry"
     9 "0009_gates"
+    10 "0010_cache"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

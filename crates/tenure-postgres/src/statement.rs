@@ -32,6 +32,10 @@ statements! {
     LIST_GATES = "list_gates";
     /// Rules of gates.
     LIST_RULES = "list_rules";
+    /// Keeps an answer.
+    PUT_CACHED = "put_cached";
+    /// Deletes answers that are over or too many.
+    PRUNE_CACHE = "prune_cache";
     /// Ends attempts as succeeded.
     COMPLETE_JOBS = "complete_jobs";
     /// Ends attempts, each its own way.

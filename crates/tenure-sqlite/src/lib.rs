@@ -24,7 +24,7 @@
 //! - `enqueue`, `keys`, `show`, `list`, `cancel`, `requeue`: verbs of producers and operators
 //! - `claim`, `renew`, `end`, `reclaim`, `ending`: verbs of workers, and what every ending shares
 //! - `gate`, `lines`: what shared resources let through, and the lines inside a queue
-//! - `journal`, `queue`, `worker`, `prune`, `migrate`, `violations`, `wake`: the record, upkeep and wake-ups
+//! - `journal`, `queue`, `worker`, `cache`, `prune`, `migrate`, `violations`, `wake`: the record, upkeep and wake-ups
 //! - `mutants`: the fence predicates that a test may drop (feature `mutants`)
 
 pub mod sink;
@@ -56,6 +56,7 @@ mod renew;
 mod gate;
 mod lines;
 
+mod cache;
 mod journal;
 mod migrate;
 mod prune;

@@ -10,6 +10,7 @@ use tenure_core::journal::JournalRow;
 use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
+use tenure_store::cache::{Cached, PutCached, check_key};
 use tenure_store::clock::Clock;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
@@ -19,7 +20,7 @@ use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs,
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
 use tenure_store::worker::{Beat, WorkerRecord};
 use tenure_store::{
-    AdminStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
+    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
 };
 
 use crate::engine::Engine;
@@ -28,8 +29,8 @@ use crate::lane::Urgency;
 use crate::transaction::Transaction;
 use crate::tx::Tx;
 use crate::{
-    cancel, claim, end, enqueue, gate, journal, list, migrate, prune, queue, reclaim, renew, requeue, show, violations,
-    wake, worker,
+    cache, cancel, claim, end, enqueue, gate, journal, list, migrate, prune, queue, reclaim, renew, requeue, show,
+    violations, wake, worker,
 };
 
 /// Jobs from which on an enqueue lets everybody else go first.
@@ -253,6 +254,30 @@ impl GateStore for SqliteStore {
 
     fn opens_in(&self, queue: &QueueName) -> Option<Duration> {
         self.engine.shared.lines.opens_in(queue)
+    }
+}
+
+#[async_trait]
+impl CacheStore for SqliteStore {
+    async fn find_cached(&self, key: &str) -> Result<Option<Cached>, StoreError> {
+        check_key(key)?;
+        let key = key.to_owned();
+        self.read(move |tx| cache::find_cached(tx, &key)).await
+    }
+
+    async fn put_cached(&self, request: PutCached) -> Result<(), StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| cache::put_cached(tx, &request)).await
+    }
+
+    async fn forget_cached(&self, key: &str) -> Result<(), StoreError> {
+        check_key(key)?;
+        let key = key.to_owned();
+        self.write(Urgency::Verb, move |tx| cache::forget_cached(tx, &key)).await
+    }
+
+    async fn prune_cache(&self, most: u64) -> Result<u64, StoreError> {
+        self.write(Urgency::Bulk, move |tx| cache::prune_cache(tx, most)).await
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`store`]: the traits, all verbs on one page
 //! - [`error`]: what can go wrong, grouped by what the caller does next
 //! - [`enqueue`], [`lease`], [`gate`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
+//! - [`cache`]: answers that are kept for a while
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
 //! - [`audit`]: recomputes the sealed journal and replays it through the lifecycle
@@ -16,6 +17,7 @@ pub mod store;
 
 pub mod error;
 
+pub mod cache;
 pub mod enqueue;
 pub mod gate;
 pub mod journal;
@@ -32,5 +34,5 @@ pub mod audit;
 pub mod clock;
 
 pub use error::StoreError;
-pub use store::{AdminStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, WakeStore};
+pub use store::{AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, WakeStore};
 pub use user_tx::UserTx;

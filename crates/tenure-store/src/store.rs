@@ -12,6 +12,7 @@ use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
 
+use crate::cache::{Cached, PutCached};
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
 use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
@@ -22,8 +23,8 @@ use crate::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, Qu
 use crate::worker::{Beat, WorkerRecord};
 
 /// A store: all nouns together.
-pub trait Store: JobStore + LeaseStore + GateStore + JournalStore + AdminStore + WakeStore {}
-impl<S: JobStore + LeaseStore + GateStore + JournalStore + AdminStore + WakeStore> Store for S {}
+pub trait Store: JobStore + LeaseStore + GateStore + CacheStore + JournalStore + AdminStore + WakeStore {}
+impl<S: JobStore + LeaseStore + GateStore + CacheStore + JournalStore + AdminStore + WakeStore> Store for S {}
 
 /// Producers and operators: jobs by their id.
 #[async_trait]
@@ -130,6 +131,22 @@ pub trait GateStore: Send + Sync {
 
     /// How long until a gate may open that a claim of this queue found closed; `None` when none was.
     fn opens_in(&self, queue: &QueueName) -> Option<Duration>;
+}
+
+/// Answers that are kept for a while.
+#[async_trait]
+pub trait CacheStore: Send + Sync {
+    /// The answer of a key, while it is good.
+    async fn find_cached(&self, key: &str) -> Result<Option<Cached>, StoreError>;
+
+    /// Keeps an answer; what was there goes.
+    async fn put_cached(&self, request: PutCached) -> Result<(), StoreError>;
+
+    /// Forgets the answer of a key, if there is one.
+    async fn forget_cached(&self, key: &str) -> Result<(), StoreError>;
+
+    /// Deletes what is over, and the oldest of what is more than `most`, a bounded batch of each; answers how many went.
+    async fn prune_cache(&self, most: u64) -> Result<u64, StoreError>;
 }
 
 /// The record of every transition, and its seals.

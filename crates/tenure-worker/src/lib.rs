@@ -13,6 +13,7 @@
 //! - `inline`: a worker without a process, for tests
 //! - [`machine`], [`random`]: where a simulation takes hold of a worker's tasks and of its randomness
 
+pub mod cache;
 pub mod client;
 pub mod enqueue;
 pub mod job;
@@ -56,6 +57,7 @@ mod trouble;
 
 pub use answer::{Completed, IntoAnswer, Returned};
 pub use attempt::Attempt;
+pub use cache::{Cache, CacheCounts};
 pub use client::Client;
 pub use ctx::{Ctx, Stop};
 pub use extract::{FromContext, FromRef, State};

@@ -83,7 +83,8 @@ pub use tenure_worker::{Client, Defaults, Job, enqueue::Enqueue, enqueue::Enqueu
 pub use tenure_core::LeaseNo;
 #[doc(inline)]
 pub use tenure_worker::{
-    Attempt, Completed, Ctx, Fail, FromContext, FromRef, GatePass, Handler, IntoAnswer, Returned, State, Stop,
+    Attempt, Cache, CacheCounts, Completed, Ctx, Fail, FromContext, FromRef, GatePass, Handler, IntoAnswer, Returned,
+    State, Stop,
 };
 
 // Run, and say what errors mean.
@@ -114,7 +115,9 @@ pub use tenure_postgres::{Mode, PgOptions, PgStore};
 #[doc(inline)]
 pub use tenure_sqlite::{SqliteOptions, SqliteStore, Transaction as SqliteTransaction};
 #[doc(inline)]
-pub use tenure_store::{AdminStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, UserTx};
+pub use tenure_store::{
+    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, UserTx,
+};
 
 #[cfg(feature = "postgres")]
 pub use tenure_postgres::{deadpool_postgres, tokio_postgres};

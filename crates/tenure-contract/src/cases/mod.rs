@@ -31,6 +31,7 @@ mod prune;
 mod show;
 
 mod admin;
+mod cache;
 mod count;
 mod journal;
 mod refuse;
@@ -64,6 +65,7 @@ pub use self::prune::*;
 pub use self::show::*;
 
 pub use self::admin::*;
+pub use self::cache::*;
 pub use self::count::*;
 pub use self::journal::*;
 pub use self::refuse::*;

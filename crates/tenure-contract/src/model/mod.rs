@@ -6,10 +6,11 @@
 //!
 //! # Layout
 //! - `tables`: the rows, and the one function that lets core decide and writes what it says
-//! - `jobs`, `leases`, `gates`, `journal`, `admin`: the verbs by noun
+//! - `jobs`, `leases`, `gates`, `cache`, `journal`, `admin`: the verbs by noun
 //! - [`mutant`]: ways to break it on purpose, to see that the suite notices
 
 mod admin;
+mod cache;
 mod gates;
 mod jobs;
 mod journal;

@@ -12,6 +12,7 @@ use tenure_core::{
     Effect, Event, How, Job, JobId, Json, LeaseNo, Line, NewJob, Refused, State, Timestamp, WorkerId, apply,
 };
 use tenure_store::StoreError;
+use tenure_store::cache::Cached;
 use tenure_store::lease::EndJob;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
 use tenure_store::record::{AttemptRecord, Sight};
@@ -30,6 +31,8 @@ pub(super) struct Tables {
     pub(super) tenants: Vec<TenantName>,
     pub(super) rules: BTreeMap<Pattern, GateRule>,
     pub(super) gates: BTreeMap<GateName, GateRow>,
+    /// Answers by key, and when each was put there.
+    pub(super) cache: BTreeMap<String, (Timestamp, Cached)>,
     pub(super) workers: Vec<WorkerRecord>,
     pub(super) journal: Vec<JournalRow>,
     /// Each seal with the id of its last row.

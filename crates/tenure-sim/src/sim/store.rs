@@ -14,13 +14,14 @@ use tenure_core::journal::JournalRow;
 use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{JobId, NewJob, Timestamp, WorkerId};
+use tenure_store::cache::{Cached, PutCached};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
 use tenure_store::worker::{Beat, WorkerRecord};
-use tenure_store::{AdminStore, GateStore, JobStore, JournalStore, Store, StoreError, WakeStore};
+use tenure_store::{AdminStore, CacheStore, GateStore, JobStore, JournalStore, Store, StoreError, WakeStore};
 
 use super::net::{Twice, Verb, Wire};
 use super::world::World;
@@ -96,6 +97,25 @@ impl JobStore for Wire {
 
     async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
         self.store.open_job(request).await
+    }
+}
+
+#[async_trait]
+impl CacheStore for Wire {
+    async fn find_cached(&self, key: &str) -> Result<Option<Cached>, StoreError> {
+        self.store.find_cached(key).await
+    }
+
+    async fn put_cached(&self, request: PutCached) -> Result<(), StoreError> {
+        self.store.put_cached(request).await
+    }
+
+    async fn forget_cached(&self, key: &str) -> Result<(), StoreError> {
+        self.store.forget_cached(key).await
+    }
+
+    async fn prune_cache(&self, most: u64) -> Result<u64, StoreError> {
+        self.store.prune_cache(most).await
     }
 }
 

@@ -11,6 +11,7 @@ use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{How, Invalid, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
 use tenure_sqlite::SqliteStore;
+use tenure_store::cache::{Cached, PutCached};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
@@ -19,7 +20,7 @@ use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs,
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
 use tenure_store::worker::{Beat, WorkerRecord};
 use tenure_store::{
-    AdminStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
+    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
 };
 
 /// What goes wrong with a call.
@@ -256,6 +257,25 @@ impl GateStore for Flaky {
 
     fn opens_in(&self, queue: &QueueName) -> Option<Duration> {
         self.inner.opens_in(queue)
+    }
+}
+
+#[async_trait]
+impl CacheStore for Flaky {
+    async fn find_cached(&self, key: &str) -> Result<Option<Cached>, StoreError> {
+        self.inner.find_cached(key).await
+    }
+
+    async fn put_cached(&self, request: PutCached) -> Result<(), StoreError> {
+        self.inner.put_cached(request).await
+    }
+
+    async fn forget_cached(&self, key: &str) -> Result<(), StoreError> {
+        self.inner.forget_cached(key).await
+    }
+
+    async fn prune_cache(&self, most: u64) -> Result<u64, StoreError> {
+        self.inner.prune_cache(most).await
     }
 }
 

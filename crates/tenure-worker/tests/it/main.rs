@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod bench;
+mod cache;
 mod cancel;
 mod drain;
 mod flaky;
