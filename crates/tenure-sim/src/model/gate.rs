@@ -1,4 +1,4 @@
-//! Permits of a gate: at most so many jobs at once. A model of what is to be built (DESIGN, gates), small and by itself.
+//! Permits of a gate: at most so many jobs at once. Small and by itself.
 //!
 //! ```text
 //!   claim: fold gate_event by delete … returning, then in_use + 1 ≤ limit ──► lease

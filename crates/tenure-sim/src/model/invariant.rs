@@ -23,6 +23,8 @@ pub enum Invariant {
     I8,
     /// A cancel meets its job.
     I9,
+    /// The breaker of a gate.
+    I11,
     /// L1 and L2 of docs/ARCHITECTURE.md: ready, under one live lease, or ended.
     I10,
     /// Liveness.
@@ -42,6 +44,7 @@ impl Invariant {
             Self::I7 => "the counter is the children that ended, and the parent opens once, after all of them",
             Self::I8 => "a repeated report is answered with what the first one did",
             Self::I9 => "a job whose cancel was requested is neither put back nor handed out",
+            Self::I11 => "one probe tries a half-open breaker, and no word from before moves it",
             Self::I10 => "a job is in exactly one place",
             Self::L => "from everywhere healthy steps alone lead to the end",
         }

@@ -7,7 +7,7 @@
 //! ```text
 //!                    ┌────────────── search ──────────────┐
 //!   lease ─ machine ─┤ every state, breadth first         ├─► table: states, edges, and "holds"
-//!   gate  ─ machine ─┤ safety at every step               │
+//!   gates ─ machine ─┤ safety at every step               │
 //!   run   ─ machine ─┤ liveness backwards from the end    ├─► a mutant: the shortest story that breaks a promise
 //!                    └────────────────────────────────────┘                       │
 //!                                                                                 ▼
@@ -23,13 +23,14 @@
 //!
 //! # Layout
 //! - [`lease`]: the lease protocol; its tables, its alphabet, its mutants
-//! - [`gate`], [`run`]: one small model each for what is to be built on it
+//! - [`gate`], [`breaker`], [`run`]: one small model each of what is built on it
 //! - [`invariant`]: what must hold
 //! - [`search`]: the checker
 //! - [`table`]: every variant, and what `./x model` prints
 
 pub mod lease;
 
+pub mod breaker;
 mod crew;
 pub mod gate;
 pub mod run;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use super::breaker::{Breaker, BreakerMutant};
 use super::gate::{Gate, GateMutant};
 use super::invariant::Invariant;
 use super::lease::{Leases, Mutant, Rules, Store};
@@ -54,6 +55,7 @@ pub fn variants(reach: Reach) -> Vec<Variant> {
         lease("SQLite: all but requeued", Rules { max_losses: 2, excused_max: far, ..lite }),
         lease("SQLite: requeued", Rules { requeues_max: 1, max_attempts: 1 + far, ..lite }),
         Variant::new("a gate's permits", None, Gate { mutant: None }),
+        Variant::new("a gate's breaker", None, Breaker { mutant: None }),
         Variant::new("a run's fan-in", None, Run { mutant: None }),
     ];
     for (mutant, invariant) in Mutant::ALL {
@@ -62,6 +64,9 @@ pub fn variants(reach: Reach) -> Vec<Variant> {
     }
     for (mutant, name) in GateMutant::ALL {
         all.push(Variant::new(name, Some(Invariant::I6), Gate { mutant: Some(*mutant) }));
+    }
+    for (mutant, name) in BreakerMutant::ALL {
+        all.push(Variant::new(name, Some(Invariant::I11), Breaker { mutant: Some(*mutant) }));
     }
     for (mutant, name) in RunMutant::ALL {
         all.push(Variant::new(name, Some(Invariant::I7), Run { mutant: Some(*mutant) }));
