@@ -5,10 +5,12 @@
 //! either wins (`--data-dir` beats `DATABASE_URL`); inside one source `database` wins. An empty variable is an unset one.
 //!
 //! - [`mod@file`]: `tenure.toml`, checked key by key
+//! - [`gates`]: its table of gates
 //! - [`location`]: what `database` and `data_dir` may say
 //! - [`worker`]: how a worker of this machine runs
 
 mod file;
+mod gates;
 mod location;
 mod worker;
 
@@ -17,6 +19,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tenure_core::Invalid;
+use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::name::{TenantName, check_text};
 
 use crate::args::Global;
@@ -35,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) actor: Option<Setting<String>>,
     /// How a worker of this machine runs.
     pub(crate) worker: WorkerSettings,
+    /// What gates allow, as the file says.
+    pub(crate) gates: Vec<(Pattern, GateRule)>,
     /// The file that was read, if any.
     pub(crate) file: Option<PathBuf>,
 }
@@ -86,6 +91,7 @@ impl Settings {
             tenant: tenant.map(|said| said.check(TenantName::new)).transpose()?,
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
             worker: WorkerSettings::resolve(worker, env, file)?,
+            gates: file.map(|file| file.gates.clone()).unwrap_or_default(),
             file: file.map(|file| file.path.clone()),
         })
     }

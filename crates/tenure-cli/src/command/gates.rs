@@ -1,5 +1,6 @@
 //! `tenure gates`: shared resources, what they allow, and how they do.
 
+mod apply;
 mod list;
 mod operate;
 mod set;
@@ -9,6 +10,7 @@ use clap::{Args, Subcommand};
 
 use super::{Answer, Session};
 use crate::failure::Failure;
+pub(crate) use apply::apply;
 pub(crate) use show::closed_text;
 
 const EXAMPLES: &str = "\
@@ -34,6 +36,7 @@ enum GatesCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Set(Box<set::SetArgs>),
+    Apply(apply::ApplyArgs),
     /// Let nothing through, for a time or until it is resumed; jobs inside go on
     #[command(after_help = "Examples:\n  tenure gates pause source:ebay --for 10m --reason 'upgrade'")]
     Pause(operate::TimedArgs),
@@ -54,6 +57,7 @@ pub(crate) async fn run(args: GatesArgs, session: &mut Session) -> Result<Answer
         GatesCommand::List(args) => list::run(args, session).await,
         GatesCommand::Show(args) => show::run(&args, session).await,
         GatesCommand::Set(args) => set::run(*args, session).await,
+        GatesCommand::Apply(args) => apply::run(&args, session).await,
         GatesCommand::Pause(args) => operate::run(args.gate, GateAct::Pause(args.time), session).await,
         GatesCommand::Resume(args) => operate::run(args, GateAct::Resume, session).await,
         GatesCommand::Trip(args) => operate::run(args.gate, GateAct::Trip(args.time), session).await,

@@ -11,12 +11,12 @@ use tenure_core::duration;
 use tenure_core::gate::{Admit, Why};
 use tenure_core::name::{GateName, QueueName};
 use tenure_core::worker_loop::ERROR_WAIT;
-use tenure_store::operate::BATCH_MAX;
+use tenure_store::operate::{BATCH_MAX, Word};
 use tenure_store::record::JobFilter;
 use tenure_store::{Store, StoreError};
 use tenure_worker::{Summary, Worker, signal};
 
-use super::{Answer, Session};
+use super::{Answer, Session, gates};
 use crate::args::limit;
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -89,6 +89,10 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
         () = &mut stop => return Ok(Summary::default()),
         store = connect(session, args.once) => store?,
     };
+    let word = Word { actor: session.settings.actor(None), reason: Some("the settings of a worker".to_owned()) };
+    for (pattern, _) in gates::apply(&*store, session.settings.gates.clone(), word).await? {
+        tracing::info!(gate = %pattern, "its rule is set as the settings say");
+    }
     let settings = &session.settings.worker;
     let mut worker = Worker::builder(&store)
         .grace(settings.grace.value)

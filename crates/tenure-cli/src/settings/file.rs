@@ -2,20 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use tenure_core::gate::{GateRule, Pattern};
 use toml::de::{DeTable, DeValue};
 
 use super::{Origin, Setting};
 use crate::failure::Failure;
 
-/// Every key, all of them text.
+/// Every key whose value is text.
 const KEYS: [&str; 9] =
     ["database", "data_dir", "tenant", "actor", "worker_id", "log", "log_level", "retention", "grace"];
+/// The one key that is a table.
+const GATES: &str = "gates";
 
 /// A settings file that was read and whose keys are known.
 #[derive(Debug)]
 pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
     entries: Vec<Setting<String>>,
+    /// What gates allow.
+    pub(crate) gates: Vec<(Pattern, GateRule)>,
 }
 
 impl SettingsFile {
@@ -38,10 +43,18 @@ impl SettingsFile {
         let table = DeTable::parse(text).map_err(|error| {
             refuse(error.span().map_or(0, |span| span.start), format!("it is not TOML: {}", one_line(error.message())))
         })?;
-        let mut entries = Vec::new();
+        let (mut entries, mut gates) = (Vec::new(), Vec::new());
         for (name, value) in table.get_ref() {
+            if let (GATES, DeValue::Table(rules)) = (name.get_ref().as_ref(), value.get_ref()) {
+                gates = super::gates::read(rules).map_err(|(at, why)| refuse(at, why))?;
+                continue;
+            }
             let Some(key) = KEYS.into_iter().find(|key| *key == name.get_ref().as_ref()) else {
-                let why = format!("the key `{}` is unknown; keys are {}", name.get_ref(), KEYS.join(", "));
+                let why = format!(
+                    "the key `{}` is unknown; keys are {} and the table {GATES}",
+                    name.get_ref(),
+                    KEYS.join(", ")
+                );
                 return Err(refuse(name.span().start, why));
             };
             let DeValue::String(text) = value.get_ref() else {
@@ -52,7 +65,7 @@ impl SettingsFile {
             let origin = Origin::File { path: path.to_owned(), line: line_at(name.span().start), key };
             entries.push(Setting { value: text.to_string(), origin });
         }
-        Ok(Self { path: path.to_owned(), entries })
+        Ok(Self { path: path.to_owned(), entries, gates })
     }
 }
 
@@ -79,6 +92,30 @@ mod tests {
         let tenant = file.get("tenant").unwrap();
         assert_eq!((tenant.value.as_str(), tenant.origin.to_string().as_str()), ("acme", "t.toml line 3, tenant"));
         assert!(file.get("database").is_none());
+    }
+
+    #[test]
+    fn rules_of_gates_are_read_and_refused_with_their_line() {
+        let text = "actor = \"ops\"\n[gates.\"source:*\"]\npreset = \"source\"\nrate = \"60/m\"\n[gates.\"domain:*\"]\nconcurrency = 3\n";
+        let file = SettingsFile::parse(Path::new("t.toml"), text).unwrap();
+        let rule =
+            |pattern: &str| file.gates.iter().find(|(p, _)| p.as_str() == pattern).map(|(_, rule)| rule).unwrap();
+        assert_eq!(rule("domain:*"), &GateRule { concurrency: Some(3), ..GateRule::default() });
+        assert_eq!(rule("source:*").rate.unwrap().to_string(), "60/m");
+        assert_eq!(rule("source:*").breaker.unwrap().to_string(), "5:5m");
+        for (text, parts) in [
+            ("[gates.\"a*b\"]\nconcurrency = 1", ["line 1", "`a*b`", "domain:*"]),
+            ("[gates.a]\nspeed = 1", ["line 2", "`speed`", "concurrency"]),
+            ("[gates.a]\nconcurrency = 0", ["line 2", "`0`", "pause the gate"]),
+            ("[gates.a]\nconcurrency = \"2\"", ["line 2", "`concurrency`", "without quotes"]),
+            ("[gates.a]\nrate = \"fast\"", ["line 2", "`fast`", "50/s"]),
+            ("[gates.a]\nbreaker = \"5\"", ["line 2", "`5`", "5:5m"]),
+            ("[gates.a]\nburst = 5", ["line 2", "`burst`", "`rate`"]),
+            ("[gates]\na = 2", ["line 2", "`gates.a`", "[gates.\"a\"]"]),
+        ] {
+            let failure = SettingsFile::parse(Path::new("t.toml"), text).unwrap_err().in_one_line();
+            assert!(parts.iter().all(|part| failure.contains(part)), "{text}: {failure}");
+        }
     }
 
     #[test]

@@ -85,3 +85,15 @@ fn every_command_of_the_page_works() {
         assert_eq!(ran.code, 0, "{command}: {}", ran.err);
     }
 }
+
+#[test]
+fn rules_of_the_settings_file_are_applied_by_hand_and_by_a_worker() {
+    let place = Place::new();
+    std::fs::write(place.path("tenure.toml"), "[gates.\"domain:*\"]\nconcurrency = 2\n").unwrap();
+    let applied = place.json(&["gates", "apply"]);
+    assert_eq!((applied.as_array().unwrap().len(), &applied[0]["concurrency"]), (1, &json!(2)));
+    assert_eq!(place.json(&["gates", "apply"]), json!([]), "nothing is set twice");
+    std::fs::write(place.path("tenure.toml"), "[gates.\"domain:*\"]\nconcurrency = 3\n").unwrap();
+    place.run(&["worker", "--once"]);
+    assert_eq!(place.json(&["gates", "list", "--rules"])[0]["concurrency"], 3);
+}

@@ -25,6 +25,7 @@ const COMMANDS: &[&[&str]] = &[
     &["gates", "list"],
     &["gates", "show"],
     &["gates", "set"],
+    &["gates", "apply"],
     &["gates", "pause"],
     &["gates", "resume"],
     &["gates", "trip"],

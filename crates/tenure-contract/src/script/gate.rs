@@ -7,7 +7,7 @@ use tenure_core::gate::{Admit, Breaker, GateRule, Pattern, Rate};
 use tenure_core::name::GateName;
 use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateRecord, OperateGate, SetRule};
 
-use super::line::{Line, compared, parse_duration};
+use super::line::{Line, compared};
 use super::look::from_now;
 use super::operate::{word, words};
 use super::{Outcome, Run, error_words};
@@ -24,13 +24,9 @@ pub(super) async fn rule(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, 
 fn read(line: &mut Line) -> Result<GateRule, String> {
     let (burst, cost) = (line.parsed("burst")?, line.parsed("cost")?);
     let rate = line.parsed::<Rate>("rate")?.map(|rate| rate.with(burst, cost));
-    let breaker = line.option("breaker").map(|text| {
-        let (failures, cooldown) = text.split_once(':').ok_or("a breaker is failures:cooldown")?;
-        let failures = failures.parse().map_err(|_| format!("{failures} is no number"))?;
-        Ok::<_, String>(Breaker { failures, cooldown: parse_duration(cooldown)? })
-    });
+    let breaker = line.parsed::<Breaker>("breaker")?;
     let weight = line.parsed("weight")?.unwrap_or(1);
-    Ok(GateRule { rate, concurrency: line.parsed("concurrency")?, breaker: breaker.transpose()?, weight })
+    Ok(GateRule { rate, concurrency: line.parsed("concurrency")?, breaker, weight })
 }
 
 /// `gate source:a pause|trip [for=10m]`, `gate source:a resume|reset`,

@@ -11,6 +11,8 @@
 //! Jobs that were inside when the breaker moved finish as they like: their results are from before, and heard no more.
 //! The lease number tells them apart: it only ever grows.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::{Gate, GateEvent, Health, Moved};
@@ -60,6 +62,25 @@ impl Breaker {
             return Err(Invalid::new("cooldown", duration::format(self.cooldown), "a cooldown is 1ms to 1d"));
         }
         Ok(())
+    }
+}
+
+/// Failures in a row and a cooldown: `5:5m`.
+impl FromStr for Breaker {
+    type Err = Invalid;
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refuse = || Invalid::new("breaker", text, "a breaker is failures in a row and a time, such as 5:5m");
+        let (failures, cooldown) = text.split_once(':').ok_or_else(refuse)?;
+        let cooldown = duration::parse("breaker", cooldown).map_err(|_| refuse())?;
+        let breaker = Self { failures: failures.parse().map_err(|_| refuse())?, cooldown };
+        breaker.check()?;
+        Ok(breaker)
+    }
+}
+
+impl fmt::Display for Breaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.failures, duration::format(self.cooldown))
     }
 }
 
@@ -127,5 +148,20 @@ impl Gate {
         self.open_until = None;
         self.probe = None;
         self.streak = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_breaker_is_written_as_it_is_read() {
+        for text in ["5:5m", "1:1ms", "1000:1d"] {
+            assert_eq!(text.parse::<Breaker>().unwrap().to_string(), text);
+        }
+        for bad in ["", "5", "5:", ":5m", "x:5m", "5:soon", "0:5m", "5:0s", "5:2d", "1001:5m"] {
+            assert!(matches!(bad.parse::<Breaker>().unwrap_err().field, "breaker" | "failures" | "cooldown"), "{bad}");
+        }
     }
 }

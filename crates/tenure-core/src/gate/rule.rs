@@ -29,6 +29,8 @@ pub struct GateRule {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pattern(String);
 
+/// Calls a minute of a source that says nothing.
+const SOURCE_PER_MINUTE: u32 = 30;
 /// Most jobs inside that can be asked for.
 pub const CONCURRENCY_MAX: u32 = 1_000_000;
 /// Largest share.
@@ -55,6 +57,15 @@ impl GateRule {
     /// A web site, as the link importer visits them: two at once.
     pub fn domain() -> Self {
         Self { concurrency: Some(2), ..Self::default() }
+    }
+
+    /// A rule by the name of what it is for: `source` or `domain`.
+    pub fn preset(name: &str) -> Result<Self, Invalid> {
+        match name {
+            "source" => Ok(Self::source(SOURCE_PER_MINUTE)),
+            "domain" => Ok(Self::domain()),
+            _ => Err(Invalid::new("preset", name, "it is source or domain")),
+        }
     }
 
     /// Refuses limits that nothing could obey.

@@ -1,9 +1,6 @@
 //! `tenure gates set`: what a gate allows, or all whose name begins alike.
 
-use std::time::Duration;
-
 use clap::Args;
-use tenure_core::duration;
 use tenure_core::gate::{Breaker, GateRule, Pattern, Rate};
 use tenure_store::gate::SetRule;
 
@@ -99,18 +96,9 @@ fn rate(text: &str) -> Result<Rate, String> {
 }
 
 fn breaker(text: &str) -> Result<Breaker, String> {
-    let says = "it is failures in a row and a time, such as 5:5m";
-    let (failures, cooldown) = text.split_once(':').ok_or(says)?;
-    let cooldown: Duration = duration::parse("breaker", cooldown).map_err(limit)?;
-    let breaker = Breaker { failures: failures.parse().map_err(|_| says)?, cooldown };
-    breaker.check().map_err(limit)?;
-    Ok(breaker)
+    text.parse().map_err(limit)
 }
 
 fn preset(text: &str) -> Result<GateRule, String> {
-    match text {
-        "source" => Ok(GateRule::source(30)),
-        "domain" => Ok(GateRule::domain()),
-        _ => Err("it is source or domain".to_owned()),
-    }
+    GateRule::preset(text).map_err(limit)
 }
