@@ -23,12 +23,13 @@ const BUSY_RETRY: Duration = Duration::from_millis(5);
 impl PgStore {
     /// Takes due jobs of a queue with lines. A claim that finds its lines empty or closed asks the next ones.
     pub(crate) async fn claim_lines(&self, request: &ClaimJobs) -> Result<Option<Claimed>, StoreError> {
+        let began = self.lines().now();
         let mut looked = self.lines().look_due(&request.queue);
         if looked {
             self.look_for_lines(&request.queue).await?;
         }
         loop {
-            let shares = self.lines().share(&request.queue, request.limit);
+            let shares = self.lines().share(&request.queue, request.limit, began);
             if shares.is_empty() {
                 // What the known lines cannot give, others may have.
                 if std::mem::replace(&mut looked, true) {

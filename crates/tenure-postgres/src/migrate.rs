@@ -164,6 +164,8 @@ const REHOME: &str = "
       insert into tenure.journal (at, event, jobs, actor) values (clock_timestamp(), 9, '{}', session_user);
       -- Numbers drawn after the backup was taken are in workers' hands; none of them may be drawn again.
       perform setval('tenure.lease_no_seq', nextval('tenure.lease_no_seq') + 1000000);
+      -- Transaction ids start anew: what gates have folded is no place to begin any more.
+      update tenure.gate set folded_to = '0';
     end $$";
 
 enum Stopped {

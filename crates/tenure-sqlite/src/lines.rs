@@ -35,11 +35,13 @@ pub(crate) struct Round<'a> {
     pub(crate) queue: i64,
     pub(crate) by: WorkerId,
     looked: bool,
+    /// When it began, as the book counts.
+    began: u64,
 }
 
 impl<'a> Round<'a> {
     pub(crate) fn new(lines: &'a Lines, request: &'a ClaimJobs, queue: i64) -> Self {
-        Self { lines, name: &request.queue, queue, by: request.worker, looked: false }
+        Self { lines, name: &request.queue, queue, by: request.worker, looked: false, began: lines.now() }
     }
 
     /// Divides what is left of a claim among the lines whose turn it is, under their gates' rules. Nothing when no line
@@ -48,11 +50,11 @@ impl<'a> Round<'a> {
         if left > 0 && !self.looked && self.lines.look_due(self.name) {
             self.look(tx)?;
         }
-        let mut shares = self.lines.share(self.name, left);
+        let mut shares = self.lines.share(self.name, left, self.began);
         // What the known lines cannot give, others may have.
         if left > 0 && shares.is_empty() && !self.looked {
             self.look(tx)?;
-            shares = self.lines.share(self.name, left);
+            shares = self.lines.share(self.name, left, self.began);
         }
         shares.into_iter().map(|share| Part::open(tx, share, self.by)).collect()
     }

@@ -370,8 +370,8 @@ impl WakeStore for SqliteStore {
 
     async fn wait_for_work(&self, queues: &[QueueName]) -> Result<(), StoreError> {
         let is_due = || {
-            let queues = queues.to_vec();
-            self.read(move |tx| wake::has_due(tx, &queues))
+            let (queues, shared) = (queues.to_vec(), Arc::clone(&self.engine.shared));
+            self.read(move |tx| wake::has_due(tx, &shared.lines, &queues))
         };
         wake::wait(&self.engine, is_due).await
     }

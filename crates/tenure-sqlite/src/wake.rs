@@ -10,6 +10,7 @@ use tenure_core::Line;
 use tenure_core::gate::Admit;
 use tenure_core::name::QueueName;
 use tenure_store::StoreError;
+use tenure_store::lines::Lines;
 
 use crate::engine::Engine;
 use crate::fault::Result;
@@ -44,12 +45,14 @@ where
 
 /// Whether a claim of one of these queues would find something. Of a queue with very many lines only the first are
 /// looked at; the others are found by the next poll.
-pub(crate) fn has_due(tx: &Tx<'_>, queues: &[QueueName]) -> Result<bool> {
+pub(crate) fn has_due(tx: &Tx<'_>, book: &Lines, queues: &[QueueName]) -> Result<bool> {
     for name in queues {
         let Some((queue, _, lined)) = queue::find_open(tx, name)? else { continue };
         let most = if lined { LINES_MAX } else { 1 };
         for line in lines::find_due(tx, queue, None, most)?.0 {
             if may_pass(tx, &line)? {
+                // The claim that follows is to ask it, whatever an earlier one has found there.
+                book.opened(name, &line);
                 return Ok(true);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::gate::{Admit, Gate, GateRule, HOLD_MAX, Pattern};
+use tenure_core::gate::{Admit, Gate, GateRule, Pattern};
 use tenure_core::name::GateName;
 use tenure_core::{Invalid, JobId, LeaseNo, Timestamp, WorkerId};
 
@@ -166,7 +166,7 @@ impl Acquired {
         use tenure_core::gate::Why;
         match gate.admit(rule, now) {
             closed @ Admit::Closed { why: Why::Paused | Why::Held | Why::Open, .. } => Self::Closed(closed),
-            _ => Self::After(gate.reserve(rule, tokens, now).since(now).min(HOLD_MAX)),
+            _ => Self::After(gate.reserve(rule, tokens, now).since(now)),
         }
     }
 }

@@ -16,6 +16,10 @@ const LOOK_GAP: Duration = Duration::from_millis(20);
 const LOOK_SHARE: u32 = 20;
 /// When a gate is tried again that is closed by jobs inside it.
 const FULL_RETRY: Duration = Duration::from_millis(50);
+/// Shortest time: a claim that has just asked does not ask again.
+const CLOSED_MIN: Duration = Duration::from_micros(1);
+/// Longest time that a gate is left alone: somebody may resume it, or change its rule.
+const CLOSED_MAX: Duration = Duration::from_secs(1);
 
 /// The lines of all queues.
 pub struct Lines {
@@ -97,9 +101,15 @@ impl Lines {
         });
     }
 
-    /// Divides a claim among the lines whose turn it is.
-    pub fn share(&self, queue: &QueueName, limit: u32) -> Vec<Share> {
-        self.with(queue, |q| q.turns.share(limit, self.now()))
+    /// Divides a claim among the lines whose turn it is. A claim that goes through several rounds names the moment it began
+    /// ([`Lines::now`]) in all of them: a line that it found closed is not asked twice, however short that was.
+    pub fn share(&self, queue: &QueueName, limit: u32, began: u64) -> Vec<Share> {
+        self.with(queue, |q| q.turns.share(limit, began))
+    }
+
+    /// Somebody has seen that the gate of a line is open.
+    pub fn opened(&self, queue: &QueueName, line: &Line) {
+        self.with(queue, |q| q.turns.closed(line, 0));
     }
 
     /// Remembers what became of a claim; a line with less than its share has no more.
@@ -110,7 +120,10 @@ impl Lines {
                 match closed {
                     // Until the next look, which comes with the next claim.
                     Some(_) if self.manual => q.turns.emptied(&share.line),
-                    Some(time) => q.turns.closed(&share.line, self.now() + micros(time.unwrap_or(FULL_RETRY))),
+                    Some(time) => q.turns.closed(
+                        &share.line,
+                        self.now() + micros(time.unwrap_or(FULL_RETRY).clamp(CLOSED_MIN, CLOSED_MAX)),
+                    ),
                     None if *took < share.jobs => q.turns.emptied(&share.line),
                     None => {}
                 }
@@ -124,7 +137,8 @@ impl Lines {
         self.with(queue, |q| q.turns.opens_at(now)).map(|at| Duration::from_micros(at - now))
     }
 
-    fn now(&self) -> u64 {
+    /// The moment a claim begins, for [`Lines::share`].
+    pub fn now(&self) -> u64 {
         if self.manual { 0 } else { micros(self.began.elapsed()) }
     }
 
@@ -145,7 +159,7 @@ mod tests {
 
     fn served(lines: &Lines, took: u32, closed: Option<Option<Duration>>) {
         let queue = QueueName::default();
-        let share = lines.share(&queue, 4).remove(0);
+        let share = lines.share(&queue, 4, lines.now()).remove(0);
         lines.served(&queue, &[Served { share, took, closed }]);
     }
 
@@ -159,17 +173,29 @@ mod tests {
     fn a_line_that_had_less_than_its_share_is_not_asked_again() {
         let lines = with_one_line();
         served(&lines, 4, None);
-        assert_eq!(lines.share(&QueueName::default(), 4).len(), 1);
+        assert_eq!(lines.share(&QueueName::default(), 4, lines.now()).len(), 1);
         served(&lines, 3, None);
-        assert_eq!(lines.share(&QueueName::default(), 4), []);
+        assert_eq!(lines.share(&QueueName::default(), 4, lines.now()), []);
     }
 
     #[test]
-    fn a_closed_line_says_when_it_may_open() {
+    fn a_closed_line_says_when_it_may_open_and_is_asked_again_soon() {
         let lines = with_one_line();
         served(&lines, 1, Some(Some(Duration::from_secs(3_600))));
-        assert_eq!(lines.share(&QueueName::default(), 4), []);
-        assert!(lines.opens_in(&QueueName::default()).is_some_and(|time| time > Duration::from_secs(3_000)));
+        assert_eq!(lines.share(&QueueName::default(), 4, lines.now()), []);
+        assert!(lines.opens_in(&QueueName::default()).is_some_and(|time| time <= CLOSED_MAX), "somebody may resume it");
+        lines.opened(&QueueName::default(), &Line::from_store("/a"));
+        assert_eq!(
+            (lines.share(&QueueName::default(), 4, lines.now()).len(), lines.opens_in(&QueueName::default())),
+            (1, None)
+        );
+    }
+
+    #[test]
+    fn a_line_is_asked_once_in_a_claim_however_soon_it_may_open() {
+        let (lines, began) = (with_one_line(), 0);
+        served(&lines, 0, Some(Some(Duration::ZERO)));
+        assert_eq!(lines.share(&QueueName::default(), 4, began), []);
     }
 
     #[test]
@@ -182,7 +208,7 @@ mod tests {
         let after = lines.look_after(&queue);
         assert_eq!(after.as_ref().map(Line::as_str), Some("00999"));
         lines.learn(&queue, after.as_ref(), page(1_000, 7), None, Duration::ZERO);
-        assert_eq!((lines.look_after(&queue), lines.share(&queue, 5_000).len()), (None, 1_007));
+        assert_eq!((lines.look_after(&queue), lines.share(&queue, 5_000, 0).len()), (None, 1_007));
     }
 
     #[test]

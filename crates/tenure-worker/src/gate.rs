@@ -60,13 +60,19 @@ impl<'c> GatePass<'c> {
         }
         let at = &self.ctx.0;
         let request = AcquireTokens { worker: at.worker, lease: at.lease, job: at.job.id, tokens: calls };
-        let asked = Instant::now();
-        match at.client.store().acquire_tokens(request).await? {
+        let answer = match at.client.store().acquire_tokens(request).await {
+            // The database is in trouble, and nothing is known of the source.
+            Err(error) if error.is_passing() => return Err(Fail::snooze(CLOSED_WAIT)),
+            answer => answer?,
+        };
+        // From the answer on: the time it took to come is the store's, not the source's.
+        let told = Instant::now();
+        match answer {
             Acquired::After(wait) => tokio::select! {
                 biased;
                 // A cancel, a timeout or a lost lease; a process that goes down lets it finish.
                 _ = self.ctx.stopped_beyond(Some(Stop::Shutdown)) => self.ctx.check(),
-                () = tokio::time::sleep_until(asked + wait) => Ok(()),
+                () = tokio::time::sleep_until(told + wait) => Ok(()),
             },
             Acquired::Closed(Admit::Closed { until: Some(until), .. }) => {
                 let now = at.client.store().now().await?;

@@ -134,7 +134,7 @@ pub(super) fn divide(
     found.sort();
     lines.learn(queue, None, found, None, Duration::ZERO);
     let mut parts = Vec::new();
-    for share in lines.share(queue, limit) {
+    for share in lines.share(queue, limit, lines.now()) {
         let mut most = share.jobs;
         let mut closed = None;
         if let Some(gate) = gate_of(&share.line) {

@@ -130,6 +130,9 @@ left join (
 ) l on l.gate = g.id
 where g.in_use <> coalesce(e.back, 0) + coalesce(l.live, 0)
 union all
+select 'G1', null, format('gate %s: what lease %s has said is below %s, where it is never heard', g.name, e.lease, g.folded_to)
+from tenure.gate_event e join tenure.gate g on g.id = e.gate where e.xid < g.folded_to
+union all
 select 'G1', u.job, format('lease %s has passed its gate without a permit', l.no)
 from tenure.lease l cross join lateral unnest(l.jobs, l.gates) u (job, gate) join tenure.job j on j.id = u.job
 where strpos(j.line, '/') > 0 and u.gate is null and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no);

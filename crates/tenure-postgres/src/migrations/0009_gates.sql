@@ -18,11 +18,16 @@ $$;
 -- The share of a line: its gate's, or what a rule for `tenant:<name>` says of a tenant's own.
 create function tenure.line_weight(_line text) returns int language sql stable as $$
   select coalesce((select r.weight from tenure.gate_rule r where r.pattern = tenure.rule_of(coalesce(tenure.line_gate(_line),
-    (select 'tenant:' || t.name from tenure.tenant t where t.id::text = _line)))), 1)
+    (select 'tenant:' || t.name from tenure.tenant t where t.id = case when _line ~ '^[0-9]{1,9}$' then _line::int end)))), 1)
 $$;
 
 create function tenure.micros(_time interval) returns bigint language sql immutable parallel safe as $$
   select (extract(epoch from _time) * 1000000)::bigint
+$$;
+
+-- Taken by whoever enters a new gate.
+create function tenure.gate_lock(_gate text) returns bigint language sql immutable parallel safe as $$
+  select hashtextextended(_gate, 7400)
 $$;
 
 -- What a gate lets through: jobs (null: as many as you like), or why nothing and until when (null: nobody knows).
@@ -44,7 +49,8 @@ begin
   if g.in_use >= r.concurrency then return row(0, 'full', null)::tenure.admission; end if;
   jobs := least(jobs, r.concurrency - g.in_use);
   if r.rate_count is not null then
-    tokens := greatest(r.rate_burst * r.rate_period_ms * 1000 - greatest(tenure.micros(g.full_at - _now), 0) * r.rate_count, 0) / (r.rate_period_ms * 1000);
+    -- Numeric: a bucket that a slow rule has emptied for years may be under a fast one now.
+    tokens := floor(greatest(r.rate_burst * r.rate_period_ms * 1000 - greatest(tenure.micros(g.full_at - _now), 0)::numeric * r.rate_count, 0) / (r.rate_period_ms * 1000));
     if tokens < r.rate_cost then
       return row(0, 'rate', tenure.ready_at(g, r, r.rate_cost))::tenure.admission;
     end if;
@@ -119,11 +125,16 @@ end $$;
 create function tenure.open_gates(_names text[], _worker int, _now timestamptz) returns tenure.gate[] language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare held tenure.gate[]; begin
+  -- A new gate is entered by whoever comes first; somebody else may be doing so in a transaction that stays open.
   insert into tenure.gate (name)
-    select n.name from unnest(_names) n (name) where not exists (select from tenure.gate g where g.name = n.name) order by n.name
+    select n.name from unnest(_names) n (name)
+    where not exists (select from tenure.gate g where g.name = n.name) and pg_try_advisory_xact_lock(tenure.gate_lock(n.name)) order by n.name
     on conflict do nothing;
   held := array(select g from tenure.gate g where g.name = any (_names) order by g.name for update skip locked);
-  with gone as (
+  with floor as materialized (
+    -- Of this very statement: a function that is called in it would see what was committed since.
+    select pg_snapshot_xmin(pg_current_snapshot()) as xmin
+  ), gone as (
     delete from tenure.gate_event e using unnest(held) h where e.gate = h.id and e.xid >= h.folded_to
     returning e.gate, e.id, e.lease, e.at, e.health, e.hold_until
   ), told as (
@@ -132,12 +143,12 @@ declare held tenure.gate[]; begin
       array_agg(at order by id) as ats
     from gone group by gate
   )
-  select array_agg(tenure.fold_gate(h, v.version, t.permits, t.hold_until, t.succeeded_at, t.failed_at, t.leases, t.healths, t.ats, _worker, _now) order by h.name)
-    into held from unnest(held) h cross join tenure.gate_rules v left join told t on t.gate = h.id;
+  select array_agg(tenure.fold_gate(h, v.version, f.xmin, t.permits, t.hold_until, t.succeeded_at, t.failed_at, t.leases, t.healths, t.ats, _worker, _now) order by h.name)
+    into held from unnest(held) h cross join tenure.gate_rules v cross join floor f left join told t on t.gate = h.id;
   return held;
 end $$;
 
-create function tenure.fold_gate(g tenure.gate, _version bigint, _permits int, _hold_until timestamptz, _succeeded_at timestamptz, _failed_at timestamptz,
+create function tenure.fold_gate(g tenure.gate, _version bigint, _floor xid8, _permits int, _hold_until timestamptz, _succeeded_at timestamptz, _failed_at timestamptz,
   _leases bigint[], _healths smallint[], _ats timestamptz[], _worker int, _now timestamptz) returns tenure.gate language plpgsql as $$
 declare r tenure.gate_rule; begin
   if g.rules_seen <> _version then
@@ -145,7 +156,7 @@ declare r tenure.gate_rule; begin
     g.rules_seen := _version;
   end if;
   if _permits is null then return g; end if;
-  g.folded_to := pg_snapshot_xmin(pg_current_snapshot());
+  g.folded_to := _floor;
   g.in_use := greatest(g.in_use - _permits, 0);
   g.held_until := greatest(g.held_until, _hold_until);
   g.succeeded_at := greatest(g.succeeded_at, _succeeded_at);
@@ -191,8 +202,8 @@ begin
   if not found then return; end if;
   select array_agg(distinct tenure.line_gate(l.line)) into names from unnest(_lines) l (line) where tenure.line_gate(l.line) is not null;
   if names is not null then held := tenure.open_gates(names, _worker, moment); end if;
-  select array_agg(h.id order by l.ord), array_agg(case when l.gate is null then l.share when h.id is null or l.nth > 1 then 0 else least(l.share, a.jobs) end order by l.ord),
-      array_agg(case when l.gate is null then null when h.id is null or l.nth > 1 then 'busy' else a.why end order by l.ord), array_agg(a.until order by l.ord)
+  select array_agg(h.id order by l.ord), array_agg(case when l.gate is null then l.share when h.id is null or l.nth > 1 or (h.pattern is not null and r.pattern is null) then 0 else least(l.share, a.jobs) end order by l.ord),
+      array_agg(case when l.gate is null then null when h.id is null or l.nth > 1 or (h.pattern is not null and r.pattern is null) then 'busy' else a.why end order by l.ord), array_agg(a.until order by l.ord)
     into gates, caps, whys, untils
     from (
       select *, row_number() over (partition by gate order by ord) as nth
@@ -319,7 +330,7 @@ create function tenure.set_gate(gate text, rate int default null, period interva
 declare
   period_ms bigint := case when rate is not null then (extract(epoch from period) * 1000)::bigint end;
   cooldown_ms bigint := case when failures is not null then (extract(epoch from cooldown) * 1000)::bigint end;
-  held int := case when rate is not null then coalesce(burst, greatest(rate * 100::bigint / greatest(period_ms, 1), cost, 1)) end;
+  held int := case when rate is not null then coalesce(burst, greatest(least(rate * 100::bigint / greatest(period_ms, 1), 1000000), cost, 1)) end;
 begin
   perform tenure.check_gate(gate);
   perform tenure.check_range('rate', coalesce(rate, 1), 1, 1000000, 'it is 1 to 1000000');
@@ -371,7 +382,10 @@ begin
   perform tenure.check_name('gate', gate);
   perform tenure.check_text('reason', reason);
   if code is null then perform tenure.refuse('act', act, 'it is pause, resume, trip or reset'); end if;
-  insert into tenure.gate (name) values (gate) on conflict do nothing;
+  if not exists (select from tenure.gate t where t.name = gate) then
+    perform pg_advisory_xact_lock(tenure.gate_lock(gate));
+    insert into tenure.gate (name) values (gate) on conflict do nothing;
+  end if;
   perform from tenure.gate t where t.name = gate for update;
   held := tenure.open_gates(array[gate], null, moment);
   g := held[1];
@@ -406,7 +420,7 @@ declare wrong int; begin
   ), told as (
     select e.gate, count(*)::int as permits from tenure.gate_event e group by e.gate
   ), mended as (
-    update tenure.gate g set in_use = x.in_use
+    update tenure.gate g set in_use = x.in_use, folded_to = '0'
     from (
       select g.id, coalesce(l.held, 0) + coalesce(t.permits, 0) as in_use
       from tenure.gate g left join live l on l.gate = g.id left join told t on t.gate = g.id

@@ -1,4 +1,7 @@
--- push_idle.sql: a worker of this queue is idle for the next two seconds. Zero rows: somebody said so just now.
+-- push_idle.sql: a worker of this queue is idle for the next two seconds. Zero rows: somebody said so just now, or has the
+-- queue's row for longer: its first job with a gate may be stored in a transaction that stays open.
 --   $1 queue
-update tenure.queue set idle_until = clock_timestamp() + interval '2 s'
-where name = $1::text and idle_until < clock_timestamp() + interval '1 s'
+with q as materialized (
+  select id from tenure.queue where name = $1::text and idle_until < clock_timestamp() + interval '1 s' for no key update skip locked
+)
+update tenure.queue u set idle_until = clock_timestamp() + interval '2 s' from q where u.id = q.id

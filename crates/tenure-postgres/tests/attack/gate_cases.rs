@@ -11,6 +11,7 @@ use tenure_store::operate::Word;
 use tenure_store::{AdminStore, GateStore, JobStore, LeaseStore, StoreError};
 use tokio::task::JoinHandle;
 
+use crate::field::connect;
 use crate::stage::{Stage, Verdict, same};
 use crate::worker::done;
 
@@ -53,6 +54,43 @@ pub(crate) async fn a_late_ending_gives_its_permit_back(mut s: Stage) -> Verdict
     s.user.batch_execute("commit").await?;
     let third = claim(&s).await??.ok_or("the permit is back")?;
     same("the last job", &third.jobs[0].id, &jobs[2])?;
+    s.is_sound().await
+}
+
+/// An ending commits while a fold waits for somebody: the fold has not seen it, and says so to the next one.
+pub(crate) async fn an_ending_that_commits_during_a_fold_is_heard(mut s: Stage) -> Verdict {
+    gated(&mut s, 4).await?;
+    s.database.sql("select tenure.set_gate('g', concurrency => 3)");
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(claim(&s).await??.ok_or("there is room")?);
+    }
+    s.user.batch_execute("begin; select pg_current_xact_id()").await?;
+    s.complete_in(held[0].lease, held[0].jobs[0].id).await?;
+    s.end(held[1].lease, &[held[1].jobs[0].id], done()).await?;
+    let other = connect(&s.database.url).await;
+    other.batch_execute("begin; select from tenure.gate_event for update").await?;
+    let fold = claim(&s);
+    s.until_blocked(&fold, 1).await;
+    s.user.batch_execute("commit").await?;
+    other.batch_execute("rollback").await?;
+    fold.await??;
+    s.is_sound().await?;
+    same("jobs inside", &claim(&s).await??.map(|claimed| claimed.jobs.len()), &None)?;
+    s.is_sound().await
+}
+
+/// Somebody pauses a gate that nobody knows yet, and takes their time: its jobs wait, and those of others do not.
+pub(crate) async fn a_new_gate_in_an_open_transaction_is_passed_by(mut s: Stage) -> Verdict {
+    gated(&mut s, 1).await?;
+    let mut job = s.new_jobs(1).remove(0);
+    job.gate = Some("a-new-one".parse()?);
+    s.store.enqueue_jobs(vec![job]).await?;
+    s.user.batch_execute("begin; select tenure.operate_gate('a-new-one', 'pause')").await?;
+    let request = ClaimJobs::new(s.worker, QueueName::default(), 9);
+    let claimed = s.store.claim_jobs(request).await?.ok_or("the other gate is open")?;
+    same("jobs", &claimed.jobs.len(), &1)?;
+    s.user.batch_execute("rollback").await?;
     s.is_sound().await
 }
 

@@ -74,6 +74,8 @@ const CASES: &[(&str, Case)] = cases! {
     gate_cases::a_claim_passes_by_a_gate_that_another_claim_has,
     gate_cases::a_busy_gate_lets_nothing_through,
     gate_cases::a_late_ending_gives_its_permit_back,
+    gate_cases::an_ending_that_commits_during_a_fold_is_heard,
+    gate_cases::a_new_gate_in_an_open_transaction_is_passed_by,
 };
 
 const fn statement(statement: &'static str, find: &'static str, replace: &'static str) -> Cut {
@@ -154,11 +156,17 @@ const MUTANTS: &[(&str, Cut, &str)] = &[
         Cut::Function("open_gates", &[("order by g.name for update skip locked", "order by g.name")]),
         "a_claim_passes_by_a_gate_that_another_claim_has"),
     ("gates that are passed unseen while somebody has them",
-        Cut::Function("claim_lines", &[("when h.id is null or l.nth > 1 then 0", "when l.nth > 1 then 0")]),
+        Cut::Function("claim_lines", &[("when h.id is null or l.nth > 1 or", "when l.nth > 1 or")]),
         "a_busy_gate_lets_nothing_through"),
     ("folds that go on behind the newest transaction",
-        Cut::Function("fold_gate", &[("g.folded_to := pg_snapshot_xmin(pg_current_snapshot())", "g.folded_to := pg_snapshot_xmax(pg_current_snapshot())")]),
+        Cut::Function("open_gates", &[("select pg_snapshot_xmin(pg_current_snapshot())", "select pg_snapshot_xmax(pg_current_snapshot())")]),
         "a_late_ending_gives_its_permit_back"),
+    ("folds that remember a later moment than the one they saw",
+        Cut::Function("fold_gate", &[("g.folded_to := _floor", "g.folded_to := pg_snapshot_xmin(pg_current_snapshot())")]),
+        "an_ending_that_commits_during_a_fold_is_heard"),
+    ("new gates that are waited for",
+        Cut::Function("open_gates", &[("and pg_try_advisory_xact_lock(tenure.gate_lock(n.name))", "")]),
+        "a_new_gate_in_an_open_transaction_is_passed_by"),
     ("no sweeps",
         statement("elect_sweep", "where name = $1::text", "where false and name = $1::text"),
         "a_late_commit_is_found_by_a_sweep"),
