@@ -38,7 +38,7 @@ const FILL: &str = "alter table tenure.ready set (autovacuum_enabled = off); alt
     )
     insert into tenure.ready (run_at, job, queue, priority) select run_at, id, 1, priority from j";
 const NAIVE: &str = "delete from tenure.ready where job in (
-    select job from tenure.ready where queue = 1 and line = 0 and run_at <= now()
+    select job from tenure.ready where queue = 1 and line = '' and run_at <= now()
     order by queue, line, priority, run_at, job limit 1 for update skip locked
   ) returning job";
 
