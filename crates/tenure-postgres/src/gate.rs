@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::gate::{Admit, Breaker, Gate, GateEvent, GateRule, Health, Pattern, Rate, Why};
+use tenure_core::gate::{Breaker, Gate, GateEvent, GateRule, Health, Pattern, Rate, Why};
 use tenure_core::name::{GateName, QueueName};
 use tenure_core::{Invalid, LeaseNo, Timestamp};
 use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate, SetRule};
@@ -145,9 +145,10 @@ impl GateStore for PgStore {
         let why = match get::<Option<&str>>(row, "why")? {
             Some("paused") => Why::Paused,
             Some("held") => Why::Held,
-            _ => Why::Open,
+            Some("open") => Why::Open,
+            other => return Err(StoreError::Corrupt(format!("a gate is closed because of {other:?}"))),
         };
-        Ok(Acquired::Closed(Admit::Closed { why, until: time_maybe(row, "until")? }))
+        Ok(Acquired::Closed { why, until: time_maybe(row, "until")? })
     }
 
     async fn repair_gates(&self) -> Result<u64, StoreError> {

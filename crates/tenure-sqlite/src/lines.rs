@@ -6,11 +6,11 @@ use rusqlite::named_params;
 use tenure_core::gate::{Admit, GateRule};
 use tenure_core::name::{GateName, QueueName};
 use tenure_core::turns::Share;
-use tenure_core::{LeaseNo, Line, Priority, WorkerId};
+use tenure_core::{Invalid, LeaseNo, Line, Priority, WorkerId};
 use tenure_store::lease::ClaimJobs;
 use tenure_store::lines::{LOOK_LINES_MAX, Lines, Served};
 
-use crate::fault::Result;
+use crate::fault::{Result, corrupt};
 use crate::gate::{self, OpenGate};
 use crate::tx::Tx;
 
@@ -73,7 +73,8 @@ impl<'a> Round<'a> {
 
 impl Part {
     fn open(tx: &Tx<'_>, share: Share, by: WorkerId) -> Result<Self> {
-        let gate = share.line.gate().and_then(|gate| gate.parse::<GateName>().ok());
+        let unreadable = |refused: Invalid| corrupt(format!("a line leads through no gate: {refused}"));
+        let gate = share.line.gate().map(GateName::new).transpose().map_err(unreadable)?;
         let gate = gate.map(|gate| gate::open(tx, &gate, Some(by))).transpose()?;
         let mut part = Self { most: share.jobs, served: Served { share, took: 0, closed: None }, gate };
         part.ask(tx);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::gate::{Admit, Gate, GateRule, Pattern};
+use tenure_core::gate::{Admit, Gate, GateRule, Pattern, Why};
 use tenure_core::name::GateName;
 use tenure_core::{Invalid, JobId, LeaseNo, Timestamp, WorkerId};
 
@@ -61,8 +61,13 @@ pub struct AcquireTokens {
 pub enum Acquired {
     /// They are reserved: after this long.
     After(Duration),
-    /// The gate is paused, held or open.
-    Closed(Admit),
+    /// The gate is paused or held, or its breaker is open.
+    Closed {
+        /// Which of them.
+        why: Why,
+        /// Until then; `None` when somebody has to take it back.
+        until: Option<Timestamp>,
+    },
     /// The lease no longer holds the job, or the job has no gate.
     LeaseLost,
 }
@@ -163,9 +168,8 @@ impl AcquireTokens {
 impl Acquired {
     /// What a gate answers a job that is inside. Fullness does not matter to it, and a half-open breaker is its own trial.
     pub fn of(gate: &mut Gate, rule: &GateRule, tokens: u32, now: Timestamp) -> Self {
-        use tenure_core::gate::Why;
         match gate.admit(rule, now) {
-            closed @ Admit::Closed { why: Why::Paused | Why::Held | Why::Open, .. } => Self::Closed(closed),
+            Admit::Closed { why: why @ (Why::Paused | Why::Held | Why::Open), until } => Self::Closed { why, until },
             _ => Self::After(gate.reserve(rule, tokens, now).since(now)),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tenure_core::gate::Admit;
 use tenure_core::{GateName, Health};
 use tenure_store::gate::{AcquireTokens, Acquired};
 use tokio::time::Instant;
@@ -74,11 +73,11 @@ impl<'c> GatePass<'c> {
                 _ = self.ctx.stopped_beyond(Some(Stop::Shutdown)) => self.ctx.check(),
                 () = tokio::time::sleep_until(told + wait) => Ok(()),
             },
-            Acquired::Closed(Admit::Closed { until: Some(until), .. }) => {
+            Acquired::Closed { until: Some(until), .. } => {
                 let now = at.client.store().now().await?;
                 Err(Fail::snooze(until.since(now)))
             }
-            Acquired::Closed(_) => Err(Fail::snooze(CLOSED_WAIT)),
+            Acquired::Closed { until: None, .. } => Err(Fail::snooze(CLOSED_WAIT)),
             Acquired::LeaseLost => Err(Fail::lease_lost()),
         }
     }

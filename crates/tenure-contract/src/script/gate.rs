@@ -99,8 +99,7 @@ pub(super) async fn acquire(run: &mut Run<'_>, line: &mut Line) -> Result<Outcom
         Ok(Acquired::After(time)) => {
             format!("after:{}", duration::format(Duration::from_millis(time.as_millis() as u64)))
         }
-        Ok(Acquired::Closed(Admit::Closed { why, .. })) => format!("closed:{}", why.as_str()),
-        Ok(Acquired::Closed(Admit::Open(_))) => "closed:open?".into(),
+        Ok(Acquired::Closed { why, .. }) => format!("closed:{}", why.as_str()),
         Ok(Acquired::LeaseLost) => "lease_lost".into(),
         Err(error) => error_words(&run.names, &error).join(" "),
     };

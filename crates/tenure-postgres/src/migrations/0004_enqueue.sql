@@ -150,8 +150,10 @@ begin
   lines := array(
     select case when q.fair then n.tenant::text else '' end || coalesce('/' || n.gate, '')
     from unnest(queues, tenants, _gates) with ordinality n (queue, tenant, gate, ord) join tenure.queue q on q.id = n.queue order by n.ord);
-  update tenure.queue q set lined = true
-    where q.id = any (array(select n.queue from unnest(queues, lines) n (queue, line) where n.line <> '')) and not q.lined;
+  if exists (select from unnest(lines) l (line) where l.line <> '') then
+    update tenure.queue q set lined = true
+      where q.id = any (array(select n.queue from unnest(queues, lines) n (queue, line) where n.line <> '')) and not q.lined;
+  end if;
   -- One unnest of everything: subscripts into arrays of text are linear, a batch of them quadratic.
   with input as materialized (
     select * from unnest(_ids, holders, tenants, queues, _kinds, _payloads, _priorities, _run_ats, _delays_ms, _waiting, _max_attempts, _max_losses, _backoffs, _traces,

@@ -435,7 +435,7 @@ end $$;
 -- For people: gates as they stand. Permits that were given back and not counted yet are counted here.
 create view tenure.gates as
 select g.name, g.pattern as rule, greatest(g.in_use - (select count(*) from tenure.gate_event e where e.gate = g.id), 0) as in_use, g.streak,
-  case when g.paused_until > clock_timestamp() then 'paused' when g.held_until > clock_timestamp() then 'held' when g.open_until > clock_timestamp() then 'open'
-    when g.probe is not null then 'probing' else 'closed' end as breaker,
+  case when g.paused_until > clock_timestamp() then 'paused' when g.held_until > clock_timestamp() then 'held'
+    when g.open_until > clock_timestamp() then 'breaker open' when g.probe is not null then 'probing' else 'ok' end as state,
   g.open_until, g.paused_until, g.pause_reason, g.trip_reason, g.held_until, g.succeeded_at, g.failed_at
 from tenure.gate g;

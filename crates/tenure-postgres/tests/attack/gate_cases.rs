@@ -65,7 +65,8 @@ pub(crate) async fn an_ending_that_commits_during_a_fold_is_heard(mut s: Stage) 
     for _ in 0..3 {
         held.push(claim(&s).await??.ok_or("there is room")?);
     }
-    s.user.batch_execute("begin; select pg_current_xact_id()").await?;
+    s.user.batch_execute("begin").await?;
+    let before: String = s.user.query_one("select pg_current_xact_id()::text", &[]).await?.get(0);
     s.complete_in(held[0].lease, held[0].jobs[0].id).await?;
     s.end(held[1].lease, &[held[1].jobs[0].id], done()).await?;
     let other = connect(&s.database.url).await;
@@ -73,6 +74,7 @@ pub(crate) async fn an_ending_that_commits_during_a_fold_is_heard(mut s: Stage) 
     let fold = claim(&s);
     s.until_blocked(&fold, 1).await;
     s.user.batch_execute("commit").await?;
+    s.until_older_are_gone(&before).await;
     other.batch_execute("rollback").await?;
     fold.await??;
     s.is_sound().await?;
