@@ -78,7 +78,7 @@ async fn switches_never_make_a_claim_of_lines_take_more_than_a_gate_allows() {
     // Every fourth job passes a gate that has room for three, every fourth one that has room for one; and another line
     // leads through the first gate, which is not for the same claim.
     database.sql(
-        "with n as (select job, row_number() over (order by job) % 4 as n from tenure.ready where queue = 1)
+        "with n as (select job, row_number() over (order by run_at > now(), job) % 4 as n from tenure.ready where queue = 1)
          update tenure.ready r set line = case n.n when 0 then '/g' when 1 then '/h' when 2 then '5/g' else '' end from n where n.job = r.job;
          select tenure.set_gate('g', concurrency => 3);
          select tenure.set_gate('h', rate => 1, period => '1 hour')",
