@@ -57,6 +57,7 @@ impl Paint {
             JournalEvent::CancelRequested
             | JournalEvent::QueuePaused
             | JournalEvent::GatePaused
+            | JournalEvent::SchedulePaused
             | JournalEvent::Refused => Self::Yellow,
             JournalEvent::GateTripped => Self::Red,
             JournalEvent::GateHealed => Self::Green,
@@ -64,10 +65,14 @@ impl Paint {
             | JournalEvent::Opened
             | JournalEvent::QueueResumed
             | JournalEvent::GateResumed
-            | JournalEvent::GateReset => Self::Plain,
-            JournalEvent::Pruned | JournalEvent::JournalDropped | JournalEvent::Rehomed | JournalEvent::GateRuled => {
-                Self::Bold
-            }
+            | JournalEvent::GateReset
+            | JournalEvent::ScheduleResumed => Self::Plain,
+            JournalEvent::Pruned
+            | JournalEvent::JournalDropped
+            | JournalEvent::Rehomed
+            | JournalEvent::GateRuled
+            | JournalEvent::ScheduleSet
+            | JournalEvent::ScheduleRemoved => Self::Bold,
         }
     }
 }

@@ -20,7 +20,7 @@
 //! - [`fixture`]: what a case gets, [`harness`]: how it is run and what is looked at after it; [`dice`] for random cases
 //! - [`script`]: stories as text, [`scenarios`]: those of the suite
 //! - [`cases`]: one function for each cell of the [`matrix`], and what scripts cannot say (races, the journal)
-//! - [`list`]: the one list of all of them, and the macro
+//! - [`list`]: the one list of all of them, and the macro; [`stories`]: the scenarios in it
 //! - [`model`]: the oracle, and ways to break it
 //! - [`sink`]: pages for sinks, and what a table holds after them
 //! - [`postgres_server`], [`pgbouncer`]: the private servers of `tenure-cluster`, for the cases on Postgres
@@ -35,6 +35,7 @@ pub mod cases;
 pub mod list;
 pub mod matrix;
 pub mod scenarios;
+pub mod stories;
 
 pub mod model;
 pub mod sink;

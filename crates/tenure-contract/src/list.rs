@@ -1,4 +1,4 @@
-//! The one list of cases and scenarios, and the macro that makes a test of each.
+//! The one list of cases, and the macro that makes a test of each of them and of each scenario.
 
 use crate::harness::CaseFn;
 
@@ -38,12 +38,13 @@ macro_rules! contract_table {
     };
 }
 
-/// Hands every name to a macro of this crate. A new case is a function in [`crate::cases`] and a line here.
+/// Hands every name to a macro of this crate, the scenarios of `stories` too. A new case is a function in
+/// [`crate::cases`] and a line here.
 #[doc(hidden)]
 #[macro_export]
 #[rustfmt::skip] // one name a line
 macro_rules! each_case {
-    ($then:ident $open:tt) => { $crate::$then! { $open
+    ($then:ident $open:tt) => { $crate::each_scenario! { $then $open
         cases {
             // enqueue
             a_new_job_is_stored_with_everything_it_said,
@@ -249,144 +250,18 @@ macro_rules! each_case {
             concurrent_seals_do_not_fork_the_chain,
             an_anchor_tells_when_the_chain_was_cut,
             rows_not_sealed_yet_are_the_tail,
+            // schedule
+            a_fire_time_has_one_job_whatever_is_asked,
+            a_schedule_is_not_fired_before_its_time,
+            a_paused_schedule_cannot_be_fired_by_hand,
+            a_fire_that_cannot_be_stored_leaves_nothing,
+            of_two_fires_at_once_one_stores_a_job,
+            the_newest_fires_of_a_schedule_are_kept,
+            the_next_look_at_a_schedule_is_told,
+            what_happens_to_a_schedule_is_written_down,
+            what_no_schedule_can_ask_for_is_refused,
             // against_model
             random_stories_go_as_in_the_model,
-        }
-        scenarios {
-            // lifecycle
-            a_job_is_enqueued_claimed_and_completed,
-            a_waiting_job_is_opened_and_then_claimed,
-            an_opened_job_stands_behind_those_that_are_due_longer,
-            a_transient_error_is_tried_again,
-            a_permanent_error_ends_in_failed,
-            a_permanent_error_on_the_last_attempt_is_failed_not_dead,
-            a_transient_error_on_the_last_attempt_is_dead,
-            an_error_can_be_dead_at_once,
-            a_retry_without_attempts_left_is_stored_as_dead,
-            a_snooze_is_not_charged,
-            a_release_is_not_charged_and_due_at_once,
-            a_snooze_after_a_retry_keeps_what_was_charged,
-            the_handlers_own_delay_wins_over_the_policy,
-            every_refused_step_is_a_conflict,
-            all_four_endings_but_success_can_be_requeued,
-            // leases
-            a_lease_is_taken_over_after_expiry,
-            a_stale_worker_changes_nothing_whatever_it_says,
-            the_fence_grows_though_the_attempt_goes_back,
-            the_fence_grows_over_a_requeue,
-            a_fence_is_never_given_out_again,
-            an_expired_lease_is_its_holders_until_reclaimed,
-            a_renewed_lease_lasts_another_ttl,
-            a_good_lease_is_not_taken_back,
-            a_lease_keeps_the_time_it_was_claimed_with,
-            the_first_loss_is_due_at_once_and_later_ones_wait,
-            losses_are_bounded_and_then_the_job_is_dead,
-            losses_do_not_use_up_attempts_and_failures_no_losses,
-            a_lost_batch_returns_what_has_not_ended,
-            a_reclaim_takes_no_more_leases_than_asked,
-            a_batch_ends_one_by_one_and_the_lease_goes_last,
-            an_answer_survives_the_lease,
-            an_answer_belongs_to_its_own_lease,
-            an_answer_belongs_to_its_own_worker,
-            a_claim_whose_reply_was_lost_is_given_back_uncharged,
-            a_number_that_was_never_given_out_holds_nothing,
-            a_report_of_many_is_answered_one_by_one_in_order,
-            // order
-            the_more_urgent_job_goes_first,
-            among_equals_the_one_due_earlier_goes_first,
-            among_jobs_due_together_the_older_goes_first,
-            a_more_urgent_job_goes_before_one_due_longer,
-            a_claim_can_begin_with_the_least_urgent,
-            a_job_is_not_claimed_before_its_time,
-            a_time_in_the_past_is_now,
-            a_job_put_back_at_the_same_moment_is_found,
-            a_claim_takes_no_more_than_it_asked_for,
-            a_claim_takes_from_its_own_queue_only,
-            a_paused_queue_hands_out_nothing,
-            a_queue_can_be_paused_before_its_first_job,
-            queues_tell_what_is_in_them,
-            // retry
-            coins_wait_1_2_4_to_1440_minutes,
-            the_coins_preset_gives_up_after_five,
-            links_wait_five_minutes_once,
-            pages_are_tried_again_at_once,
-            tasks_are_never_retried_but_lost_ones_are,
-            passports_wait_2_4_8_16_seconds_and_then_die,
-            a_requeued_job_starts_its_delays_again,
-            a_delay_of_a_year_is_kept_exactly,
-            // cancel
-            a_queued_job_is_canceled_at_once,
-            waiting_scheduled_and_retryable_jobs_are_canceled_at_once,
-            a_running_job_is_canceled_when_its_holder_acknowledges,
-            a_requested_cancel_ends_with_the_lease,
-            a_requested_cancel_wins_over_a_retry,
-            a_requested_cancel_wins_over_snooze_and_release,
-            a_requested_cancel_loses_against_an_end,
-            a_forced_cancel_fences_the_holder_at_once,
-            a_forced_cancel_after_a_request_ends_it,
-            a_forced_cancel_of_a_queued_job_is_a_cancel,
-            a_requeue_forgets_the_cancel_request,
-            a_requeued_job_can_be_canceled_again,
-            a_requeue_resets_attempts_and_losses_but_not_the_fence,
-            // unique
-            an_enqueue_sent_twice_is_one_job,
-            a_key_is_held_while_its_job_is_active,
-            a_waiting_job_holds_its_key,
-            a_key_is_kept_after_success_unless_failed,
-            a_key_is_kept_forever_in_any_state,
-            a_key_is_held_for_its_window,
-            a_window_is_over_though_its_job_still_runs,
-            the_holders_policy_decides_not_the_newcomers,
-            keys_of_other_kinds_scopes_and_tenants_never_meet,
-            a_requeue_is_refused_when_another_job_took_its_key,
-            a_requeue_keeps_the_key_it_still_has,
-            a_bulk_with_one_key_twice_stores_one_job,
-            an_idempotency_key_answers_with_the_same_job,
-            an_idempotency_key_with_another_body_is_refused,
-            a_pruned_job_leaves_the_key_it_had_a_right_to,
-            a_pruned_job_leaves_no_key_it_had_let_go,
-            // prune
-            only_old_endings_are_pruned,
-            dead_letters_stay_unless_asked_for,
-            a_prune_takes_a_bounded_batch_oldest_first,
-            a_job_is_not_pruned_while_a_lease_it_ran_under_exists,
-            a_report_about_a_pruned_job_is_not_accepted_anew,
-            a_requeued_job_is_not_pruned,
-            an_operator_finds_nothing_after_a_prune,
-            // gates
-            a_gate_lets_so_many_in_at_once,
-            every_way_to_leave_gives_the_permit_back,
-            a_late_report_gives_nothing_back,
-            a_report_sent_twice_gives_one_permit_back,
-            a_bucket_lets_its_burst_through_and_then_its_rate,
-            a_job_may_cost_more_than_a_token,
-            a_handler_that_calls_again_reserves_its_tokens,
-            failures_in_a_row_open_the_breaker_and_one_probe_closes_it,
-            a_probe_that_fails_opens_it_again,
-            a_probe_that_is_lost_makes_room_for_another,
-            a_result_from_before_the_trip_neither_heals_nor_frees_the_probe,
-            health_is_told_apart_from_the_outcome,
-            a_resource_can_ask_for_silence,
-            a_paused_gate_lets_nothing_through_until_it_is_resumed,
-            a_breaker_is_tripped_and_reset_by_hand,
-            the_most_specific_rule_holds_whole,
-            a_rule_that_changes_is_obeyed_by_the_next_claim,
-            tenants_of_a_fair_queue_are_served_in_turn,
-            a_tenants_share_is_its_weight,
-            a_queue_that_was_not_fair_keeps_what_waits,
-            a_gate_is_shared_by_the_tenants_of_a_fair_queue,
-            inside_a_line_priority_decides_and_every_eighth_time_the_lowest_goes_first,
-            a_cancel_met_by_the_claim_takes_no_permit,
-            a_breaker_that_was_reset_is_deaf_to_what_came_before,
-            a_gated_job_is_not_claimed_before_its_time,
-            a_bucket_emptied_for_years_is_no_trouble_for_a_faster_rule,
-            a_gate_without_a_rule_counts_and_a_rule_is_right_from_its_first_moment,
-            a_paused_queue_with_gates_hands_out_nothing,
-            // sight
-            a_tenant_sees_and_touches_its_own_jobs_only,
-            a_worker_serves_every_tenant,
-            lists_filter_and_page_newest_first,
-            stuck_jobs_are_those_not_renewed_for_long,
         }
     } };
 }

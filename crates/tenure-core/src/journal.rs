@@ -47,6 +47,14 @@ pub enum JournalEvent {
     GateHealed,
     /// The rule of a gate, or of many, was set or removed.
     GateRuled,
+    /// A schedule was made or changed.
+    ScheduleSet,
+    /// A schedule was removed; its jobs stay.
+    ScheduleRemoved,
+    /// Somebody paused a schedule.
+    SchedulePaused,
+    /// Somebody resumed it.
+    ScheduleResumed,
 }
 
 /// One row of the journal.
@@ -74,7 +82,7 @@ pub struct JournalRow {
 
 impl JournalEvent {
     /// Every event.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 28] = [
         Self::Claimed,
         Self::Ended(How::Succeeded),
         Self::Ended(How::Retry),
@@ -99,6 +107,10 @@ impl JournalEvent {
         Self::GateReset,
         Self::GateHealed,
         Self::GateRuled,
+        Self::ScheduleSet,
+        Self::ScheduleRemoved,
+        Self::SchedulePaused,
+        Self::ScheduleResumed,
     ];
 
     /// What the `journal` table stores; endings are 10 + the ending's own code.
@@ -121,6 +133,10 @@ impl JournalEvent {
             Self::GateReset => 24,
             Self::GateHealed => 25,
             Self::GateRuled => 26,
+            Self::ScheduleSet => 27,
+            Self::ScheduleRemoved => 28,
+            Self::SchedulePaused => 29,
+            Self::ScheduleResumed => 30,
         }
     }
 
@@ -148,6 +164,10 @@ impl JournalEvent {
             Self::GateReset => "gate_reset",
             Self::GateHealed => "gate_healed",
             Self::GateRuled => "gate_ruled",
+            Self::ScheduleSet => "schedule_set",
+            Self::ScheduleRemoved => "schedule_removed",
+            Self::SchedulePaused => "schedule_paused",
+            Self::ScheduleResumed => "schedule_resumed",
             Self::Ended(how) => how.as_str(),
         }
     }
@@ -179,7 +199,11 @@ impl JournalEvent {
             | Self::GateTripped
             | Self::GateReset
             | Self::GateHealed
-            | Self::GateRuled => None,
+            | Self::GateRuled
+            | Self::ScheduleSet
+            | Self::ScheduleRemoved
+            | Self::SchedulePaused
+            | Self::ScheduleResumed => None,
         }
     }
 }
@@ -193,7 +217,7 @@ mod tests {
         for event in JournalEvent::ALL {
             assert_eq!(JournalEvent::from_code(event.code()), Some(event));
         }
-        for code in [0, 10, 19, 27] {
+        for code in [0, 10, 19, 31] {
             assert_eq!(JournalEvent::from_code(code), None);
         }
     }

@@ -1,4 +1,4 @@
-//! Names that people choose: queues, kinds, tenants, gates, workers.
+//! Names that people choose: queues, kinds, tenants, gates, schedules, workers.
 //!
 //! They appear in URLs, metrics, logs and `NOTIFY` payloads, so the alphabet is small and there is nothing to escape. Every
 //! claimed job carries three of them: a clone shares the text.
@@ -68,6 +68,11 @@ name!(
     /// A shared resource that jobs pass: a source, a domain.
     GateName,
     "gate"
+);
+name!(
+    /// Something that asks for a job again and again, by the clock.
+    ScheduleName,
+    "schedule"
 );
 name!(
     /// One start of a worker process, as people read it.

@@ -48,6 +48,7 @@ pub const STEPS: &[Step] = migrations! {
     8 "0008_worker_registry"
     9 "0009_gates"
     10 "0010_cache"
+    11 "0011_schedules"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

@@ -32,6 +32,12 @@ statements! {
     LIST_GATES = "list_gates";
     /// Rules of gates.
     LIST_RULES = "list_rules";
+    /// Schedules, a page or one.
+    LIST_SCHEDULES = "list_schedules";
+    /// Schedules that have to be looked at.
+    DUE_SCHEDULES = "due_schedules";
+    /// Fires of a schedule.
+    LIST_FIRES = "list_fires";
     /// Keeps an answer.
     PUT_CACHED = "put_cached";
     /// Deletes answers that are over or too many.

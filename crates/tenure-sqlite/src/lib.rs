@@ -24,6 +24,7 @@
 //! - `enqueue`, `keys`, `show`, `list`, `cancel`, `requeue`: verbs of producers and operators
 //! - `claim`, `renew`, `end`, `reclaim`, `ending`: verbs of workers, and what every ending shares
 //! - `gate`, `lines`: what shared resources let through, and the lines inside a queue
+//! - `schedule`: what asks for a job again and again
 //! - `journal`, `queue`, `worker`, `cache`, `prune`, `migrate`, `violations`, `wake`: the record, upkeep and wake-ups
 //! - `mutants`: the fence predicates that a test may drop (feature `mutants`)
 
@@ -55,6 +56,8 @@ mod renew;
 
 mod gate;
 mod lines;
+
+mod schedule;
 
 mod cache;
 mod journal;

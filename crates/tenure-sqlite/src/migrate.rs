@@ -14,6 +14,7 @@ const STEPS: &[(&str, &str)] = &[
     ("jobs_leases_and_journal", include_str!("../migrations/0001_jobs_leases_and_journal.sql")),
     ("worker_registry", include_str!("../migrations/0002_worker_registry.sql")),
     ("cache", include_str!("../migrations/0003_cache.sql")),
+    ("schedules", include_str!("../migrations/0004_schedules.sql")),
 ];
 
 /// Applies the missing steps; answers which. Another process that does the same holds the write lock: one waits.

@@ -54,4 +54,12 @@ pub const FENCES: &[(&str, &str, &str)] = &[
         "delete from gate_event where gate_event.gate = :gate",
         "delete from gate_event where :gate is null",
     ),
+    ("a schedule moves on from where it was read", "and schedule.version = :version", "and :version is not null"),
+    (
+        "a fire time has one job",
+        "on conflict (schedule, fire_at) do nothing",
+        "on conflict (schedule, fire_at) do update set job = excluded.job",
+    ),
+    ("a paused schedule fires nothing", "and schedule.paused = 0", ""),
+    ("a fire is not before its time", "and coalesce(:fire_at, :now) <= :now", "and :now is not null"),
 ];

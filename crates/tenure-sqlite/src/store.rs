@@ -99,7 +99,7 @@ impl SqliteStore {
         self.engine.write(Urgency::Verb, true, verb).await
     }
 
-    async fn write<T, F>(&self, urgency: Urgency, verb: F) -> Result<T, StoreError>
+    pub(crate) async fn write<T, F>(&self, urgency: Urgency, verb: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Tx<'_>) -> fault::Result<T> + Send + 'static,
@@ -112,7 +112,7 @@ impl SqliteStore {
         self.engine.write(urgency, false, checked).await
     }
 
-    async fn read<T, F>(&self, verb: F) -> Result<T, StoreError>
+    pub(crate) async fn read<T, F>(&self, verb: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Tx<'_>) -> fault::Result<T> + Send + 'static,

@@ -6,7 +6,7 @@
 //! # Layout
 //! - [`store`]: the traits, all verbs on one page
 //! - [`error`]: what can go wrong, grouped by what the caller does next
-//! - [`enqueue`], [`lease`], [`gate`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
+//! - [`enqueue`], [`lease`], [`gate`], [`schedule`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
 //! - [`cache`]: answers that are kept for a while
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
@@ -24,6 +24,7 @@ pub mod journal;
 pub mod lease;
 pub mod operate;
 pub mod record;
+pub mod schedule;
 pub mod worker;
 
 pub mod lines;
@@ -34,5 +35,7 @@ pub mod audit;
 pub mod clock;
 
 pub use error::StoreError;
-pub use store::{AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, WakeStore};
+pub use store::{
+    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, ScheduleStore, Store, WakeStore,
+};
 pub use user_tx::UserTx;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::gate::{GateRule, Pattern};
-use tenure_core::name::{GateName, QueueName, WorkerName};
+use tenure_core::name::{GateName, QueueName, ScheduleName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
 
@@ -20,11 +20,21 @@ use crate::journal::JournalPage;
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
 use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use crate::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use crate::schedule::{
+    DueSchedules, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter, ScheduleRecord,
+    ScheduleSet, SetSchedule,
+};
 use crate::worker::{Beat, WorkerRecord};
 
 /// A store: all nouns together.
-pub trait Store: JobStore + LeaseStore + GateStore + CacheStore + JournalStore + AdminStore + WakeStore {}
-impl<S: JobStore + LeaseStore + GateStore + CacheStore + JournalStore + AdminStore + WakeStore> Store for S {}
+pub trait Store:
+    JobStore + LeaseStore + GateStore + ScheduleStore + CacheStore + JournalStore + AdminStore + WakeStore
+{
+}
+impl<S> Store for S where
+    S: JobStore + LeaseStore + GateStore + ScheduleStore + CacheStore + JournalStore + AdminStore + WakeStore
+{
+}
 
 /// Producers and operators: jobs by their id.
 #[async_trait]
@@ -131,6 +141,37 @@ pub trait GateStore: Send + Sync {
 
     /// How long until a gate may open that a claim of this queue found closed; `None` when none was.
     fn opens_in(&self, queue: &QueueName) -> Option<Duration>;
+}
+
+/// Schedules: what asks for a job again and again.
+#[async_trait]
+pub trait ScheduleStore: Send + Sync {
+    /// Makes a schedule or changes it. The same again changes nothing and is not journaled; a change of its timing begins
+    /// now, a change of its job alone leaves its times as they are. One that is paused stays so.
+    async fn set_schedule(&self, request: SetSchedule) -> Result<ScheduleSet, StoreError>;
+
+    /// Removes a schedule and its fires; jobs stay. `NotFound` when there is none.
+    async fn remove_schedule(&self, request: RemoveSchedule) -> Result<(), StoreError>;
+
+    /// Pauses a schedule or resumes it. A repetition changes nothing and is not journaled.
+    async fn pause_schedule(&self, request: PauseSchedule) -> Result<(), StoreError>;
+
+    /// Schedules, by tenant and name.
+    async fn list_schedules(&self, filter: &ScheduleFilter) -> Result<Vec<ScheduleRecord>, StoreError>;
+
+    /// One schedule with its last fires, the newest first. `NotFound` when this tenant has none of this name.
+    async fn show_schedule(
+        &self,
+        tenant: &TenantName,
+        name: &ScheduleName,
+    ) -> Result<(ScheduleRecord, Vec<FireRecord>), StoreError>;
+
+    /// Schedules that have to be looked at, at most `limit`, 1..=1,000. A paused one never has to.
+    async fn due_schedules(&self, limit: u32) -> Result<DueSchedules, StoreError>;
+
+    /// Moves a schedule on and stores the job of its fire, if there is one, in one transaction: all of it, or nothing
+    /// when the schedule is no longer as it was read. Its job is due at the fire time.
+    async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError>;
 }
 
 /// Answers that are kept for a while.

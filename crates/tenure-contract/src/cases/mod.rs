@@ -36,6 +36,7 @@ mod count;
 mod journal;
 mod refuse;
 mod registry;
+mod schedule;
 
 mod against_model;
 
@@ -70,5 +71,6 @@ pub use self::count::*;
 pub use self::journal::*;
 pub use self::refuse::*;
 pub use self::registry::*;
+pub use self::schedule::*;
 
 pub use self::against_model::*;

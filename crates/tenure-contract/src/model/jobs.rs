@@ -94,7 +94,7 @@ impl JobStore for ModelStore {
 }
 
 impl ModelStore {
-    fn enqueue(&self, tables: &mut Tables, asked: NewJob, now: Timestamp) -> Result<Enqueued, StoreError> {
+    pub(super) fn enqueue(&self, tables: &mut Tables, asked: NewJob, now: Timestamp) -> Result<Enqueued, StoreError> {
         let found = |job: JobId, tables: &Tables| {
             Ok(Enqueued::Found { job, state: tables.jobs.get(&job).map(|row| row.job.state) })
         };

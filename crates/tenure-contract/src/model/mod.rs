@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //! - `tables`: the rows, and the one function that lets core decide and writes what it says
-//! - `jobs`, `leases`, `gates`, `cache`, `journal`, `admin`: the verbs by noun
+//! - `jobs`, `leases`, `gates`, `schedules`, `cache`, `journal`, `admin`: the verbs by noun
 //! - [`mutant`]: ways to break it on purpose, to see that the suite notices
 
 mod admin;
@@ -15,6 +15,7 @@ mod gates;
 mod jobs;
 mod journal;
 mod leases;
+mod schedules;
 mod tables;
 
 pub mod mutant;

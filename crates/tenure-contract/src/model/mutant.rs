@@ -37,11 +37,15 @@ pub enum Mutant {
     RefusalSkipped,
     /// A claim does not ask the gates.
     GateIgnored,
+    /// A schedule moves on whatever became of it since it was read.
+    VersionIgnored,
+    /// A fire time may have another job.
+    FiredTwice,
 }
 
 impl Mutant {
     /// Every way, each with a case that must notice it.
-    pub const ALL: [(Self, &'static str); 17] = [
+    pub const ALL: [(Self, &'static str); 19] = [
         (Self::LeaseIgnored, "a_stale_worker_cannot_complete_while_its_successor_runs"),
         (Self::WorkerIgnored, "a_worker_cannot_complete_under_the_lease_of_another"),
         (Self::EndedTwice, "a_completion_sent_twice_is_answered_as_done_before"),
@@ -59,5 +63,7 @@ impl Mutant {
         (Self::JournalSkipped, "every_ending_leaves_its_journal_row"),
         (Self::RefusalSkipped, "a_report_that_came_too_late_is_written_down"),
         (Self::GateIgnored, "a_gate_lets_so_many_in_at_once"),
+        (Self::VersionIgnored, "of_two_that_make_up_different_fires_one_wins"),
+        (Self::FiredTwice, "a_fire_time_has_one_job_whatever_is_asked"),
     ];
 }

@@ -19,6 +19,7 @@ use tenure_store::record::{AttemptRecord, Sight};
 use tenure_store::worker::WorkerRecord;
 
 use super::gates::GateRow;
+use super::schedules::{ScheduleKey, ScheduleRow};
 
 /// Everything the model holds.
 #[derive(Clone, Default)]
@@ -31,6 +32,8 @@ pub(super) struct Tables {
     pub(super) tenants: Vec<TenantName>,
     pub(super) rules: BTreeMap<Pattern, GateRule>,
     pub(super) gates: BTreeMap<GateName, GateRow>,
+    pub(super) schedules: BTreeMap<ScheduleKey, ScheduleRow>,
+    pub(super) last_schedule: i64,
     /// Answers by key, and when each was put there.
     pub(super) cache: BTreeMap<String, (Timestamp, Cached)>,
     pub(super) workers: Vec<WorkerRecord>,

@@ -44,7 +44,7 @@ fn word(run: &Run<'_>, answer: &Enqueued) -> String {
     }
 }
 
-fn read(run: &Run<'_>, line: &mut Line, waiting: bool) -> Result<NewJob, String> {
+pub(super) fn read(run: &Run<'_>, line: &mut Line, waiting: bool) -> Result<NewJob, String> {
     let mut job = run.t.new_job();
     if let Some(queue) = line.parsed::<QueueName>("queue")? {
         job.queue = queue;

@@ -18,7 +18,7 @@
 //! # Layout
 //! - `line`: reading a line
 //! - `names`: labels and what they stand for
-//! - `enqueue`, `hold`, `report`, `operate`, `gate`, `look`: the verbs
+//! - `enqueue`, `hold`, `report`, `operate`, `gate`, `schedule`, `look`: the verbs
 
 mod enqueue;
 mod gate;
@@ -28,6 +28,7 @@ mod look;
 mod names;
 mod operate;
 mod report;
+mod schedule;
 
 use std::fmt;
 
@@ -122,6 +123,12 @@ async fn verb(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
         "gate" => gate::gate(run, line).await,
         "acquire" => gate::acquire(run, line).await,
         "repair" => gate::repair(run, line).await,
+        "schedule" => schedule::schedule(run, line).await,
+        "scheduled" => schedule::scheduled(run, line).await,
+        "look" => schedule::look(run, line).await,
+        "fire" => schedule::fire(run, line).await,
+        "tick" => schedule::tick(run, line).await,
+        "clock" => schedule::clock(run, line),
         "show" => look::show(run, line).await,
         "list" => look::list(run, line).await,
         "queues" => look::queues(run, line).await,

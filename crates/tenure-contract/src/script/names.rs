@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use tenure_core::{JobId, LeaseNo, WorkerId};
 use tenure_store::lease::ClaimedJob;
+use tenure_store::schedule::ScheduleRecord;
 
 use crate::fixture::Fixture;
 
@@ -20,6 +21,8 @@ pub(super) struct Names {
     last_lease: i64,
     /// What each claim handed out.
     pub(super) grants: HashMap<(JobId, LeaseNo), ClaimedJob>,
+    /// What each process last read of schedules.
+    pub(super) looks: BTreeMap<String, Vec<ScheduleRecord>>,
 }
 
 impl Names {

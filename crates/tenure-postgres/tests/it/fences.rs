@@ -114,6 +114,16 @@ const FENCES: &[Fence] = &[
         missed_by: &["every_refused_step_is_a_conflict"] },
     Fence { place: Function("open"), find: "and r.state = 2", replace: "",
         missed_by: &["an_opening_sent_twice_is_written_once"] },
+    Fence { place: Function("fire_schedule"), find: "and t.version = _version", replace: "",
+        missed_by: &["of_two_that_make_up_different_fires_one_wins", "a_fire_of_an_old_timing_comes_too_late"] },
+    Fence { place: Function("fire_schedule"), find: "on conflict (schedule, fire_at) do nothing", replace: "on conflict (schedule, fire_at) do update set job = excluded.job",
+        missed_by: &["a_fire_time_has_one_job_whatever_is_asked"] },
+    Fence { place: Function("fire_schedule"), find: "and not t.paused", replace: "",
+        missed_by: &["a_paused_schedule_cannot_be_fired_by_hand"] },
+    Fence { place: Function("fire_schedule"), find: "and coalesce(_fire_at, moment) <= moment", replace: "",
+        missed_by: &["a_schedule_is_not_fired_before_its_time"] },
+    Fence { place: Statement("due_schedules"), find: "where not s.paused and s.look_at <= m.at", replace: "where s.look_at <= m.at",
+        missed_by: &["a_paused_schedule_fires_nothing_and_goes_on_from_now"] },
 ];
 
 impl Fence {

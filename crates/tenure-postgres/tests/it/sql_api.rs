@@ -6,13 +6,16 @@ use tenure_core::journal::JournalEvent;
 use tenure_core::new_job::Due;
 use tenure_core::unique::Policy;
 use tenure_core::{
-    Backoff, Invalid, Json, KindName, NewJob, Priority, QueueName, State, TenantName, Timestamp, Unique, worker_loop,
+    Backoff, Invalid, Json, KindName, NewJob, Priority, QueueName, State, TenantName, Timestamp, Timing, Unique,
+    worker_loop,
 };
 use tenure_postgres::PgOptions;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::operate::Word;
 use tenure_store::record::Sight;
+use tenure_store::schedule::{SetSchedule, Template};
 use tenure_store::worker::{About, Beat};
-use tenure_store::{AdminStore, JobStore};
+use tenure_store::{AdminStore, JobStore, ScheduleStore};
 use tokio_postgres::{Client, NoTls};
 
 use crate::database::Database;
@@ -210,4 +213,41 @@ async fn the_view_of_workers_shows_what_they_said() {
     let shown = database.sql(&format!("select {columns} from tenure.workers order by id"));
     let busy = format!("{worker}|busy|error_wait|3|1|1.2|h|7|mail=4, default=1|t");
     assert_eq!(shown, format!("{silent}|silent||||||||f\n{busy}"));
+}
+
+#[tokio::test]
+async fn a_schedule_is_paused_resumed_and_removed_by_sql() {
+    let database = Database::new().await;
+    let store = database.store(PgOptions::default()).await;
+    let timing = Timing::new("0 3 * * *".parse().expect("a cron"));
+    let template = Template::new(KindName::new("report").expect("a name"), Json::null());
+    let (tenant, name) = (TenantName::default(), "nightly".parse().expect("a name"));
+    let set = SetSchedule { tenant: tenant.clone(), name, timing, template, word: Word::default() };
+    let name = set.name.clone();
+    store.set_schedule(set).await.expect("set");
+    database.sql("select tenure.pause_schedule('nightly', 'month end')");
+    let (paused, _) = store.show_schedule(&tenant, &name).await.expect("show");
+    assert_eq!((paused.paused, paused.pause_reason.as_deref()), (true, Some("month end")));
+    let columns = "tenant, name, cron, zone, missed, kind, paused, pause_reason, last_fire_at is null";
+    let shown = database.sql(&format!("select {columns} from tenure.schedules"));
+    assert_eq!(shown, "default|nightly|0 3 * * *|UTC|skip|report|t|month end|t");
+    database.sql("select tenure.resume_schedule('nightly')");
+    assert!(!store.show_schedule(&tenant, &name).await.expect("show").0.paused);
+    let client = connect(&database).await;
+    for (call, said) in [
+        ("pause_schedule('hourly')", "TN404 schedule hourly is not known here"),
+        ("resume_schedule('nightly', tenant => 'acme')", "TN404 schedule nightly is not known here"),
+        (
+            "pause_schedule('nightly', e'a\\nb')",
+            "TN422 reason `a\nb` is refused: it is 1 to 500 bytes of text without control characters",
+        ),
+    ] {
+        let error = client.simple_query(&format!("select tenure.{call}")).await.expect_err(call);
+        let error = error.as_db_error().expect("the server's own words");
+        assert_eq!(format!("{} {}", error.code().code(), error.message()), said);
+    }
+    database.sql("select tenure.remove_schedule('nightly')");
+    assert_eq!(database.sql("select count(*) from tenure.schedules"), "0");
+    let events = database.sql("select string_agg(event, ' ' order by id) from tenure.audit_log");
+    assert_eq!(events, "schedule_set schedule_paused schedule_resumed schedule_removed");
 }

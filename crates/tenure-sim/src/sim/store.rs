@@ -1,6 +1,7 @@
 //! The port of the store over the network: the worker's own calls, each with its fate, each in the books.
 
 mod lease;
+mod schedule;
 
 use std::future::Future;
 use std::pin::{Pin, pin};

@@ -5,13 +5,14 @@ use std::time::Duration;
 use tenure_core::gate::GateRule;
 use tenure_core::name::{QueueName, TenantName, WorkerName};
 use tenure_core::new_job::Due;
-use tenure_core::{How, LeaseNo, NewJob, WorkerId};
+use tenure_core::{How, LeaseNo, NewJob, Timestamp, Timing, WorkerId};
 use tenure_sqlite::{FENCES, Mutation};
 use tenure_store::gate::SetRule;
 use tenure_store::lease::{Ended, Ending, RenewLeases};
 use tenure_store::operate::{CancelJob, PauseQueue};
 use tenure_store::record::Sight;
-use tenure_store::{AdminStore, GateStore, JobStore, LeaseStore, StoreError};
+use tenure_store::schedule::{FireSchedule, Fired, PauseSchedule, ScheduleRecord, SetSchedule, Template};
+use tenure_store::{AdminStore, GateStore, JobStore, LeaseStore, ScheduleStore, StoreError};
 
 use crate::fixture::{Fixture, error, failed, new_job, succeeded, word};
 
@@ -41,6 +42,10 @@ async fn holds(name: &str, fixture: &Fixture) -> bool {
         "a lease in use is kept" => a_lease_in_use_is_kept(fixture).await,
         "a job is pruned after its leases" => a_job_is_pruned_after_its_leases(fixture).await,
         "what a gate has counted is gone" => what_a_gate_has_counted_is_gone(fixture).await,
+        "a schedule moves on from where it was read" => a_schedule_moves_on_from_where_it_was_read(fixture).await,
+        "a fire time has one job" => a_fire_time_has_one_job(fixture).await,
+        "a paused schedule fires nothing" => a_paused_schedule_fires_nothing(fixture).await,
+        "a fire is not before its time" => a_fire_is_not_before_its_time(fixture).await,
         other => panic!("the fence `{other}` has no case here"),
     }
 }
@@ -57,6 +62,59 @@ async fn what_a_gate_has_counted_is_gone(fixture: &Fixture) -> bool {
     fixture.end(first.lease, first.jobs[0].id, succeeded()).await;
     fixture.claim(1).await.unwrap();
     fixture.claim(1).await.is_none()
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A schedule of each second that was just looked at.
+async fn each_second(fixture: &Fixture) -> ScheduleRecord {
+    let template = Template::of(new_job(fixture.clock.now()));
+    let timing = Timing::new("* * * * * *".parse().unwrap());
+    let (tenant, name) = (TenantName::default(), "s".parse().unwrap());
+    fixture.store.set_schedule(SetSchedule { tenant, name, timing, template, word: word() }).await.unwrap();
+    schedule(fixture).await
+}
+
+async fn schedule(fixture: &Fixture) -> ScheduleRecord {
+    fixture.store.show_schedule(&TenantName::default(), &"s".parse().unwrap()).await.unwrap().0
+}
+
+async fn fires(fixture: &Fixture, read: &ScheduleRecord, fire_at: Timestamp) -> bool {
+    let (schedule, version, look_at) = (read.id, read.version, read.now);
+    let job = new_job(fixture.clock.now()).id;
+    let request = FireSchedule { schedule, version, fire_at: Some(fire_at), job, look_at };
+    matches!(fixture.store.fire_schedule(request).await, Ok(Fired::Stored(_)))
+}
+
+async fn a_schedule_moves_on_from_where_it_was_read(fixture: &Fixture) -> bool {
+    let read = each_second(fixture).await;
+    let (first, second) = (read.now.plus(SECOND), read.now.plus(SECOND * 2));
+    fixture.clock.advance(SECOND * 2);
+    assert!(fires(fixture, &read, first).await);
+    !fires(fixture, &read, second).await
+}
+
+async fn a_fire_time_has_one_job(fixture: &Fixture) -> bool {
+    let read = each_second(fixture).await;
+    fixture.clock.advance(SECOND);
+    assert!(fires(fixture, &read, read.now.plus(SECOND)).await);
+    let again = schedule(fixture).await;
+    !fires(fixture, &again, read.now.plus(SECOND)).await
+}
+
+async fn a_paused_schedule_fires_nothing(fixture: &Fixture) -> bool {
+    let read = each_second(fixture).await;
+    let (tenant, name) = (TenantName::default(), "s".parse().unwrap());
+    let pause = PauseSchedule { tenant, name, paused: true, word: word() };
+    fixture.store.pause_schedule(pause).await.unwrap();
+    fixture.clock.advance(SECOND);
+    let again = schedule(fixture).await;
+    !fires(fixture, &again, read.now.plus(SECOND)).await
+}
+
+async fn a_fire_is_not_before_its_time(fixture: &Fixture) -> bool {
+    let read = each_second(fixture).await;
+    !fires(fixture, &read, read.now.plus(SECOND)).await
 }
 
 async fn other_worker(fixture: &Fixture) -> WorkerId {

@@ -28,6 +28,10 @@ const MISSED_BY: &[(&str, &[&str])] = &[
     ("a lease in use is kept", &["a_lease_that_still_holds_a_job_is_not_dropped"]),
     ("a job is pruned after its leases", &["a_job_is_not_pruned_while_a_lease_it_ran_under_exists"]),
     ("what a gate has counted is gone", &["a_gate_lets_so_many_in_at_once", "a_late_report_gives_nothing_back"]),
+    ("a schedule moves on from where it was read", &["of_two_that_make_up_different_fires_one_wins", "a_fire_of_an_old_timing_comes_too_late"]),
+    ("a fire time has one job", &["a_fire_time_has_one_job_whatever_is_asked", "a_clock_that_is_set_back_fires_nothing_twice"]),
+    ("a paused schedule fires nothing", &["a_paused_schedule_fires_nothing_and_goes_on_from_now", "a_paused_schedule_cannot_be_fired_by_hand"]),
+    ("a fire is not before its time", &["a_schedule_is_not_fired_before_its_time"]),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,7 @@
 //! A store that fails at will: replies lost after the deed, calls lost before it, endings that cannot be stored.
 
+mod schedule;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -59,6 +61,7 @@ pub(crate) enum Verb {
     FindEndings,
     ReleaseUnknown,
     Wait,
+    Fire,
 }
 
 /// A store in front of another. Clones share their faults.
