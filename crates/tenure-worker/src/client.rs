@@ -131,7 +131,7 @@ impl Client {
         random::job_id(&self.clock)
     }
 
-    fn sight(&self) -> Sight {
+    pub(crate) fn sight(&self) -> Sight {
         Sight::Tenant(self.tenant.clone())
     }
 }

@@ -3,6 +3,7 @@
 
 mod pruner;
 mod reclaimer;
+mod scheduler;
 mod sealer;
 mod sweeper;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use tenure_store::StoreError;
 
 pub(crate) use reclaimer::Reclaimer;
+pub(crate) use scheduler::Scheduler;
 pub(crate) use sweeper::Sweeper;
 
 use crate::random;
@@ -33,6 +35,7 @@ impl Duties {
         let sealed = Arc::clone(shared);
         let sealing = repeat(Arc::clone(shared), "sealing", sealer::EVERY, move || sealer::run(Arc::clone(&sealed)));
         shared.spawn_in(&mut duties, sealing);
+        shared.spawn_in(&mut duties, Scheduler::new(Arc::clone(shared)).run());
         if let Some(retention) = shared.options.retention {
             let pruned = Arc::clone(shared);
             let pruning = repeat(Arc::clone(shared), "pruning", pruner::EVERY, move || {

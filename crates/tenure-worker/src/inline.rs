@@ -1,4 +1,5 @@
-//! A worker without a process: every due job, one after the other, on the caller's own task. For tests and scripts.
+//! A worker without a process: what schedules ask for, and every due job, one after the other, on the caller's own task.
+//! For tests and scripts.
 
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use tenure_store::StoreError;
 use tenure_store::lease::ClaimJobs;
 use tokio::time::Instant;
 
+use crate::duty::Scheduler;
 use crate::lane::Lane;
 use crate::reporter::Reporter;
 use crate::shared::{Shared, Summary};
@@ -19,6 +21,7 @@ pub(crate) async fn run_until_idle(shared: &Arc<Shared>) -> Result<Summary, Stor
     let worker = register(shared).await?;
     let reporter = Reporter::start(Arc::clone(shared));
     let before = shared.gauge.summary();
+    Scheduler::new(Arc::clone(shared)).run_once().await?;
     loop {
         let mut found = false;
         for (queue, _) in &shared.about.queues {

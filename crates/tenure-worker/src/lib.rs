@@ -4,7 +4,7 @@
 //! port in `tenure-store`.
 //!
 //! # Layout
-//! - [`job`], [`client`], [`enqueue`]: define a job, put it into a store
+//! - [`job`], [`client`], [`enqueue`]: define a job, put it into a store; [`schedule`]: again and again
 //! - [`handler`], [`extract`], [`ctx`], [`attempt`], [`answer`], [`fail`]: handle it
 //! - [`worker`], [`options`]: put a worker together
 //! - `run`: a process from start to end; `looper` and `slot` drive the two tables of core; `lane`, `runner`: between them
@@ -17,6 +17,7 @@ pub mod cache;
 pub mod client;
 pub mod enqueue;
 pub mod job;
+pub mod schedule;
 
 pub mod answer;
 pub mod attempt;
@@ -67,5 +68,6 @@ pub use handler::Handler;
 pub use job::{Defaults, Job};
 pub use options::KeeperPlace;
 pub use route::HandleOptions;
+pub use schedule::Schedule;
 pub use shared::Summary;
 pub use worker::{Builder, Worker};

@@ -54,6 +54,13 @@ pub(crate) fn job_id(clock: &Clock) -> JobId {
     }
 }
 
+/// A new job id by the store's own clock, which was just read.
+pub(crate) fn job_id_at(now: Timestamp) -> JobId {
+    let mut random = [0; 10];
+    fill(&mut random);
+    JobId::from_parts(now, random)
+}
+
 /// Begins anywhere, so that two processes of a test meet no id of each other; the two highest bits are not kept in ids.
 static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
     let mut random = [0; 8];

@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tenure_core::State as JobState;
-use tenure_worker::{Job, KeeperPlace, Worker};
+use tenure_core::{State as JobState, Timestamp};
+use tenure_sqlite::{SqliteOptions, SqliteStore};
+use tenure_store::clock::{Clock, ManualClock};
+use tenure_store::{AdminStore, StoreError};
+use tenure_worker::{Client, Job, KeeperPlace, Schedule, Worker};
 use tracing::field::{Field, Visit};
 use tracing::{Level, span};
 
-use crate::bench::{Bench, Task};
+use crate::bench::{Bench, Task, watch};
 use crate::flaky::{Fault, Verb};
 use crate::reports::flaky;
 
@@ -125,4 +128,39 @@ async fn leases_that_end_one_after_the_other_are_one_line_a_second() {
     let lines = lines.0.lock().unwrap();
     let about = lines.iter().filter(|line| line.contains("no renewal was accepted")).count();
     assert!(summary.fenced >= 20 && (1..=3).contains(&about), "{about} lines, {summary:?}");
+}
+
+/// It is looked at every minute, and the others fire all the same.
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_is_told_of_once() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let clock = ManualClock::new(Timestamp::parse("clock", "2026-01-01T00:00:00Z").unwrap());
+    let options = SqliteOptions { clock: Clock::Manual(clock.clone()), ..SqliteOptions::default() };
+    let store = SqliteStore::in_memory(options).unwrap();
+    store.migrate().await.unwrap();
+    let client = Client::new(&store);
+    for name in ["bad", "good"] {
+        client.set_schedule(Schedule::new(name, "* * * * *"), Task { n: 1 }).await.unwrap();
+    }
+    let spoil = store.transaction(|tx| {
+        let sql = "update schedule set cron = 'every day' where name = 'bad'";
+        tx.connection().execute(sql, []).map_err(StoreError::unavailable)
+    });
+    spoil.await.unwrap();
+    let worker = Worker::builder(&store).keeper(KeeperPlace::Task).handle(|_: Task| async {}).build().unwrap();
+    let stop = async {
+        for round in 1..=3 {
+            clock.advance(Duration::from_secs(60));
+            watch("both were looked at", async || {
+                let (bad, _) = client.show_schedule("bad").await.unwrap();
+                bad.version > round && client.show_schedule("good").await.unwrap().1.len() as i64 == round
+            })
+            .await;
+        }
+    };
+    worker.run_until(stop).await.unwrap();
+    let lines = lines.0.lock().unwrap();
+    let about: Vec<_> = lines.iter().filter(|line| line.contains("a schedule cannot fire")).collect();
+    assert!(about.len() == 1 && about[0].contains("every day") && about[0].contains("bad"), "{about:#?}");
 }

@@ -13,5 +13,6 @@ mod lines;
 mod looper;
 mod outcomes;
 mod reports;
+mod schedules;
 mod slots;
 mod trace;
