@@ -25,6 +25,8 @@ pub enum Invariant {
     I9,
     /// The breaker of a gate.
     I11,
+    /// S1 of docs/ARCHITECTURE.md: the fires of a schedule.
+    I12,
     /// L1 and L2 of docs/ARCHITECTURE.md: ready, under one live lease, or ended.
     I10,
     /// Liveness.
@@ -45,6 +47,7 @@ impl Invariant {
             Self::I8 => "a repeated report is answered with what the first one did",
             Self::I9 => "a job whose cancel was requested is neither put back nor handed out",
             Self::I11 => "one probe tries a half-open breaker, and no word from before moves it",
+            Self::I12 => "a fire has one job at most, in its time, and none that was decided on is lost",
             Self::I10 => "a job is in exactly one place",
             Self::L => "from everywhere healthy steps alone lead to the end",
         }

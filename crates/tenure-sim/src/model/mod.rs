@@ -23,7 +23,7 @@
 //!
 //! # Layout
 //! - [`lease`]: the lease protocol; its tables, its alphabet, its mutants
-//! - [`gate`], [`breaker`], [`run`]: one small model each of what is built on it
+//! - [`gate`], [`breaker`], [`run`], [`schedule`]: one small model each of what is built on it
 //! - [`invariant`]: what must hold
 //! - [`search`]: the checker
 //! - [`table`]: every variant, and what `./x model` prints
@@ -34,6 +34,7 @@ pub mod breaker;
 mod crew;
 pub mod gate;
 pub mod run;
+pub mod schedule;
 
 pub mod invariant;
 pub mod search;

@@ -8,6 +8,7 @@ use super::gate::{Gate, GateMutant};
 use super::invariant::Invariant;
 use super::lease::{Leases, Mutant, Rules, Store};
 use super::run::{Run, RunMutant};
+use super::schedule::{Schedule, ScheduleMutant};
 use super::search::{Found, Machine, search};
 
 /// The lease protocol as it is searched: two jobs, two workers; three leases are as many as anybody can know then.
@@ -57,6 +58,7 @@ pub fn variants(reach: Reach) -> Vec<Variant> {
         Variant::new("a gate's permits", None, Gate { mutant: None }),
         Variant::new("a gate's breaker", None, Breaker { mutant: None }),
         Variant::new("a run's fan-in", None, Run { mutant: None }),
+        Variant::new("a schedule's fires", None, Schedule { mutant: None }),
     ];
     for (mutant, invariant) in Mutant::ALL {
         let machine = Searched { rules: Rules::broken(*mutant) };
@@ -67,6 +69,9 @@ pub fn variants(reach: Reach) -> Vec<Variant> {
     }
     for (mutant, name) in BreakerMutant::ALL {
         all.push(Variant::new(name, Some(Invariant::I11), Breaker { mutant: Some(*mutant) }));
+    }
+    for (mutant, name) in ScheduleMutant::ALL {
+        all.push(Variant::new(name, Some(Invariant::I12), Schedule { mutant: Some(*mutant) }));
     }
     for (mutant, name) in RunMutant::ALL {
         all.push(Variant::new(name, Some(Invariant::I7), Run { mutant: Some(*mutant) }));

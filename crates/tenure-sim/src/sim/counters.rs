@@ -15,6 +15,8 @@ pub const SOMETIMES: &[(&str, &str)] = &[
     ("dead_by_loss", "a job was buried because its leases were lost too often"),
     ("duplicated", "a call was applied twice"),
     ("enqueue_repeated", "an enqueue without an answer was sent again and found its job"),
+    ("fire_lost", "a worker was too late for a fire that another one had"),
+    ("fired", "a schedule asked for a job"),
     ("forced_cancels", "an operator fenced a holder"),
     ("freezes", "a machine stood still for longer than a lease"),
     ("given_up_and_applied", "a call was applied after its caller had given up"),

@@ -21,6 +21,8 @@ pub enum Rule {
     Effects,
     /// A request that was repeated is one job.
     EnqueuedTwice,
+    /// A schedule's fires follow one another, and each has one job.
+    Fires,
     /// An acknowledged job is there.
     JobLost,
     /// Every job ends in a bounded time once the faults are over.

@@ -31,6 +31,8 @@ pub(crate) struct Book {
     pub(crate) acknowledged: BTreeSet<JobId>,
     /// The ids that one request was sent with.
     pub(crate) requests: Vec<Vec<JobId>>,
+    /// Jobs of the schedule's fires.
+    pub(crate) fires: BTreeMap<Timestamp, JobId>,
     /// Grants that an operator ended by force.
     forced: BTreeSet<(JobId, LeaseNo)>,
     pub(crate) findings: Vec<Finding>,
@@ -152,6 +154,23 @@ impl Ledger {
     /// These ids were one request.
     pub(crate) fn requested(&self, ids: Vec<JobId>) {
         self.book().requests.push(ids);
+    }
+
+    /// The schedule asked for a job. A request that is applied twice is answered twice, with the same one.
+    pub(crate) fn fired(&self, fire_at: Timestamp, job: JobId) {
+        let mut book = self.book();
+        let newest = book.fires.last_key_value().map(|(at, _)| *at);
+        match book.fires.insert(fire_at, job) {
+            Some(known) if known == job => {}
+            Some(_) => book.find(Rule::Fires, format!("{fire_at} has two jobs")),
+            None if newest.is_some_and(|newest| fire_at < newest) => {
+                book.find(Rule::Fires, format!("{fire_at} has its job after a later one"));
+            }
+            None => {
+                let name = format!("F{}", book.fires.len());
+                book.names.insert(job, name);
+            }
+        }
     }
 
     /// A handler begins.

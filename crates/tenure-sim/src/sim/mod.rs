@@ -23,7 +23,7 @@
 //! - `world`, `plan`, `rng`, `clock`, `trace`, `counters`: what a run has
 //! - `net`, `store`: the network, and the store's port over it
 //! - `node`, `crew`, `chaos`: machines, the workers on them, what befalls them
-//! - `producer`, `operator`, `jobs`, `handlers`: who asks, and what is done
+//! - `producer`, `schedule`, `operator`, `jobs`, `handlers`: who asks, and what is done
 //! - `ledger`, `oracle`, `finding`: the books, the checks, what is wrong
 //! - `breakage`: bugs on purpose, which the checks must find
 //! - [`seeds`]: many runs, and the seeds that once failed
@@ -44,6 +44,7 @@ mod oracle;
 mod plan;
 mod producer;
 mod rng;
+mod schedule;
 pub mod seeds;
 mod store;
 mod trace;
@@ -157,6 +158,8 @@ async fn perform(world: &Arc<World>, options: SqliteOptions) -> Result<(), Store
         world.heal();
         while everybody.join_next().await.is_some() {}
     }
+    // Otherwise there would be no end.
+    schedule::pause(&store).await?;
     settle(world, &wire("operator".into())).await?;
 
     world.close();
@@ -172,6 +175,7 @@ async fn open(world: &World, options: SqliteOptions) -> Result<SqliteStore, Stor
     for queue in jobs::QUEUES {
         store.set_queue(SetQueue::new(QueueName::new(queue)?, world.plan.lease_ttl)).await?;
     }
+    schedule::set(&store).await?;
     let create = "create table effect (job text not null, fence integer not null)";
     store.transaction(move |tx| tx.connection().execute_batch(create).map_err(StoreError::unavailable)).await?;
     Ok(store)

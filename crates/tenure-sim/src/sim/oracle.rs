@@ -164,6 +164,9 @@ async fn check_requests(world: &World, store: &SqliteStore, history: &History) -
     for job in book.acknowledged.iter().filter(|job| !was_there(job)) {
         found.push((Rule::JobLost, *job, "was acknowledged and is not there".to_owned()));
     }
+    for job in book.fires.values().filter(|job| !was_there(job)) {
+        found.push((Rule::Fires, *job, "was stored for a fire and is not there".to_owned()));
+    }
     for ids in &book.requests {
         let made: Vec<JobId> = ids.iter().copied().filter(|id| was_there(id)).collect();
         if let [first, _, ..] = made[..] {

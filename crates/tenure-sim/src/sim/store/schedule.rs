@@ -57,7 +57,19 @@ impl ScheduleStore for Wire {
         };
         self.send(Verb("fire", Twice::Later), said, tell, move |site| {
             let request = request.clone();
-            Box::pin(async move { site.store.fire_schedule(request).await })
+            Box::pin(async move {
+                let fire_at = request.fire_at;
+                let fired = site.store.fire_schedule(request).await?;
+                match (fired, fire_at) {
+                    (Fired::Stored(job), Some(fire_at)) => {
+                        site.world.ledger.fired(fire_at, job);
+                        site.world.count("fired");
+                    }
+                    (Fired::Lost, _) => site.world.count("fire_lost"),
+                    _ => {}
+                }
+                Ok(fired)
+            })
         })
         .await
     }
