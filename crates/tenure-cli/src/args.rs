@@ -11,7 +11,8 @@ use tenure_core::{Invalid, JobId};
 use tenure_store::operate::BATCH_MAX;
 
 use crate::command::{
-    audit, bench, completions, config, dead, demo, enqueue, gates, jobs, migrate, queues, stats, worker, workers,
+    audit, bench, completions, config, dead, demo, enqueue, gates, jobs, migrate, queues, schedules, stats, worker,
+    workers,
 };
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     Dead(dead::DeadArgs),
     Queues(queues::QueuesArgs),
     Gates(gates::GatesArgs),
+    Schedules(schedules::SchedulesArgs),
     Workers(workers::WorkersArgs),
     Stats(stats::StatsArgs),
     Audit(audit::AuditArgs),

@@ -11,6 +11,7 @@ pub(crate) mod gates;
 pub(crate) mod jobs;
 pub(crate) mod migrate;
 pub(crate) mod queues;
+pub(crate) mod schedules;
 pub(crate) mod stats;
 pub(crate) mod worker;
 pub(crate) mod workers;
@@ -89,6 +90,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Dead(args) => dead::run(args, &mut session).await,
             Command::Queues(args) => queues::run(args, &mut session).await,
             Command::Gates(args) => gates::run(args, &mut session).await,
+            Command::Schedules(args) => schedules::run(args, &mut session).await,
             Command::Workers(args) => workers::run(args, &mut session).await,
             Command::Stats(args) => stats::run(args, &mut session).await,
             Command::Audit(args) => audit::run(args, &mut session).await,

@@ -1,5 +1,7 @@
 //! What programs read: the JSON of `--json`. Members are added, never renamed.
 
+pub(crate) mod schedule;
+
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use tenure_core::gate::{Admit, Breaker, GateRule, Pattern};

@@ -140,12 +140,15 @@ async fn connect(session: &Session, once: bool) -> Result<Arc<dyn Store>, Failur
     }
 }
 
-/// Until nothing is due or running, but for jobs behind gates that somebody has closed. A look that fails says nothing.
+/// Until no schedule has to be looked at and nothing is due or running, but for jobs behind gates that somebody has closed.
+/// A look that fails says nothing.
 async fn idle(store: &dyn Store, queues: &[QueueName]) {
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
+        // Asked first: what a schedule has asked for is in its queue then.
+        let Ok(schedules) = store.due_schedules(1).await else { continue };
         let Ok(records) = store.list_queues().await else { continue };
-        let mut busy = false;
+        let mut busy = !schedules.due.is_empty();
         for record in records.iter().filter(|record| queues.contains(&record.name) && !record.paused) {
             busy |= record.running > 0 || record.due > 0 && !is_shut_out(store, &record.name).await.unwrap_or(false);
         }

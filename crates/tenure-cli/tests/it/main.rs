@@ -24,6 +24,7 @@ mod postgres;
 mod precedence;
 mod queues;
 mod running;
+mod schedules;
 mod stats;
 mod unavailable;
 mod watch;

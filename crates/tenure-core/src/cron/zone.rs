@@ -7,6 +7,7 @@ use jiff::Timestamp as Moment;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use crate::invalid::Invalid;
+use crate::time::Timestamp;
 
 /// An IANA time zone such as `Europe/Berlin`, or `UTC`.
 ///
@@ -23,6 +24,13 @@ impl Zone {
     pub fn name(&self) -> &str {
         // Cannot be without: a zone is only made from a name.
         self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// What its clock shows at a moment, with the offset: `2026-03-29 03:00:00+02:00`.
+    pub fn local(&self, at: Timestamp) -> String {
+        let moment = Moment::from_microsecond(at.as_micros()).unwrap_or(Moment::MAX);
+        let shown = moment.to_zoned(self.0.clone());
+        shown.strftime("%Y-%m-%d %H:%M:%S%:z").to_string()
     }
 
     pub(super) fn tz(&self) -> &TimeZone {
@@ -68,6 +76,15 @@ mod tests {
             assert_eq!(name.parse::<Zone>().unwrap(), zone);
         }
         assert_eq!("UTC".parse::<Zone>().unwrap(), Zone::UTC);
+    }
+
+    #[test]
+    fn a_clock_is_read_with_its_offset() {
+        let zone: Zone = "Europe/Berlin".parse().unwrap();
+        let at = |text: &str| zone.local(text.parse().unwrap());
+        assert_eq!(at("2026-03-29T00:59:59Z"), "2026-03-29 01:59:59+01:00");
+        assert_eq!(at("2026-03-29T01:00:00.5Z"), "2026-03-29 03:00:00+02:00");
+        assert!(zone.local(Timestamp::MAX).starts_with("9999-12-3"));
     }
 
     #[test]
