@@ -76,7 +76,7 @@ pub use tenure_macros::Job;
 #[doc(inline)]
 pub use tenure_store::enqueue::Enqueued;
 #[doc(inline)]
-pub use tenure_worker::{Client, Defaults, Job, enqueue::Enqueue, enqueue::EnqueueMany};
+pub use tenure_worker::{Client, Defaults, Job, Schedule, enqueue::Enqueue, enqueue::EnqueueMany};
 
 // Handle.
 #[doc(inline)]
@@ -116,7 +116,7 @@ pub use tenure_postgres::{Mode, PgOptions, PgStore};
 pub use tenure_sqlite::{SqliteOptions, SqliteStore, Transaction as SqliteTransaction};
 #[doc(inline)]
 pub use tenure_store::{
-    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, UserTx,
+    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, ScheduleStore, Store, UserTx,
 };
 
 #[cfg(feature = "postgres")]
@@ -130,3 +130,9 @@ pub use {tenure_core as core, tenure_store as store};
 #[cfg(all(feature = "macros", feature = "sqlite"))]
 #[doc = include_str!("../../../docs/GATES.md")]
 pub struct GatesPage;
+
+/// The examples of docs/SCHEDULES.md, compiled and run.
+#[cfg(doctest)]
+#[cfg(all(feature = "macros", feature = "sqlite"))]
+#[doc = include_str!("../../../docs/SCHEDULES.md")]
+pub struct SchedulesPage;
