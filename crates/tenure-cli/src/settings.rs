@@ -5,13 +5,14 @@
 //! either wins (`--data-dir` beats `DATABASE_URL`); inside one source `database` wins. An empty variable is an unset one.
 //!
 //! - [`mod@file`]: `tenure.toml`, checked key by key
-//! - [`gates`]: its table of gates
+//! - [`gates`], [`schedules`]: its tables of gates and schedules
 //! - [`location`]: what `database` and `data_dir` may say
 //! - [`worker`]: how a worker of this machine runs
 
 mod file;
 mod gates;
 mod location;
+mod schedules;
 mod worker;
 
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use file::SettingsFile;
 pub(crate) use location::Location;
+pub(crate) use schedules::FileSchedule;
 pub(crate) use worker::{LogFormat, LogLevel, WorkerFlags, WorkerSettings};
 
 /// Everything a command needs to know, checked.
@@ -40,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) worker: WorkerSettings,
     /// What gates allow, as the file says.
     pub(crate) gates: Vec<(Pattern, GateRule)>,
+    /// What is asked for again and again, as the file says.
+    pub(crate) schedules: Vec<FileSchedule>,
     /// The file that was read, if any.
     pub(crate) file: Option<PathBuf>,
 }
@@ -92,6 +96,7 @@ impl Settings {
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
             worker: WorkerSettings::resolve(worker, env, file)?,
             gates: file.map(|file| file.gates.clone()).unwrap_or_default(),
+            schedules: file.map(|file| file.schedules.clone()).unwrap_or_default(),
             file: file.map(|file| file.path.clone()),
         })
     }

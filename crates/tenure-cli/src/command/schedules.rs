@@ -1,5 +1,6 @@
 //! `tenure schedules`: jobs that are asked for again and again, by the clock.
 
+mod apply;
 mod list;
 mod next;
 mod operate;
@@ -13,6 +14,7 @@ use tenure_core::{Cron, Timestamp, Zone};
 use super::{Answer, Session};
 use crate::args::limit;
 use crate::failure::Failure;
+pub(crate) use apply::apply;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,6 +41,7 @@ enum SchedulesCommand {
     List(list::ListArgs),
     Show(show::ShowArgs),
     Set(Box<set::SetArgs>),
+    Apply(apply::ApplyArgs),
     Next(next::NextArgs),
     /// Let a schedule fire nothing until it is resumed
     #[command(after_help = "Examples:\n  tenure schedules pause nightly --reason 'month end'")]
@@ -57,6 +60,7 @@ pub(crate) async fn run(args: SchedulesArgs, session: &mut Session) -> Result<An
         SchedulesCommand::List(args) => list::run(args, session).await,
         SchedulesCommand::Show(args) => show::run(args, session).await,
         SchedulesCommand::Set(args) => set::run(*args, session).await,
+        SchedulesCommand::Apply(args) => apply::run(&args, session).await,
         SchedulesCommand::Next(args) => next::run(&args, session),
         SchedulesCommand::Pause(args) => operate::run(args, Act::Pause, session).await,
         SchedulesCommand::Resume(args) => operate::run(args, Act::Resume, session).await,

@@ -16,7 +16,7 @@ use tenure_store::record::JobFilter;
 use tenure_store::{Store, StoreError};
 use tenure_worker::{Summary, Worker, signal};
 
-use super::{Answer, Session, gates};
+use super::{Answer, Session, gates, schedules};
 use crate::args::limit;
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -90,8 +90,12 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
         store = connect(session, args.once) => store?,
     };
     let word = Word { actor: session.settings.actor(None), reason: Some("the settings of a worker".to_owned()) };
-    for (pattern, _) in gates::apply(&*store, session.settings.gates.clone(), word).await? {
+    for (pattern, _) in gates::apply(&*store, session.settings.gates.clone(), word.clone()).await? {
         tracing::info!(gate = %pattern, "its rule is set as the settings say");
+    }
+    let named = session.settings.schedules.clone();
+    for set in schedules::apply(&*store, named, session.tenant(None), word).await? {
+        tracing::info!(schedule = %set.name, "it is set as the settings say");
     }
     let settings = &session.settings.worker;
     let mut worker = Worker::builder(&store)

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use tenure_core::gate::{GateRule, Pattern};
 use toml::de::{DeTable, DeValue};
 
-use super::{Origin, Setting};
+use super::{FileSchedule, Origin, Setting};
 use crate::failure::Failure;
 
 /// Every key whose value is text.
 const KEYS: [&str; 9] =
     ["database", "data_dir", "tenant", "actor", "worker_id", "log", "log_level", "retention", "grace"];
-/// The one key that is a table.
+/// The keys that are tables.
 const GATES: &str = "gates";
+const SCHEDULES: &str = "schedules";
 
 /// A settings file that was read and whose keys are known.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct SettingsFile {
     entries: Vec<Setting<String>>,
     /// What gates allow.
     pub(crate) gates: Vec<(Pattern, GateRule)>,
+    /// What is asked for again and again.
+    pub(crate) schedules: Vec<FileSchedule>,
 }
 
 impl SettingsFile {
@@ -43,15 +46,22 @@ impl SettingsFile {
         let table = DeTable::parse(text).map_err(|error| {
             refuse(error.span().map_or(0, |span| span.start), format!("it is not TOML: {}", one_line(error.message())))
         })?;
-        let (mut entries, mut gates) = (Vec::new(), Vec::new());
+        let (mut entries, mut gates, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
         for (name, value) in table.get_ref() {
-            if let (GATES, DeValue::Table(rules)) = (name.get_ref().as_ref(), value.get_ref()) {
-                gates = super::gates::read(rules).map_err(|(at, why)| refuse(at, why))?;
-                continue;
+            match (name.get_ref().as_ref(), value.get_ref()) {
+                (GATES, DeValue::Table(rules)) => {
+                    gates = super::gates::read(rules).map_err(|(at, why)| refuse(at, why))?;
+                    continue;
+                }
+                (SCHEDULES, DeValue::Table(named)) => {
+                    schedules = super::schedules::read(named).map_err(|(at, why)| refuse(at, why))?;
+                    continue;
+                }
+                _ => {}
             }
             let Some(key) = KEYS.into_iter().find(|key| *key == name.get_ref().as_ref()) else {
                 let why = format!(
-                    "the key `{}` is unknown; keys are {} and the table {GATES}",
+                    "the key `{}` is unknown; keys are {} and the tables {GATES} and {SCHEDULES}",
                     name.get_ref(),
                     KEYS.join(", ")
                 );
@@ -65,7 +75,7 @@ impl SettingsFile {
             let origin = Origin::File { path: path.to_owned(), line: line_at(name.span().start), key };
             entries.push(Setting { value: text.to_string(), origin });
         }
-        Ok(Self { path: path.to_owned(), entries, gates })
+        Ok(Self { path: path.to_owned(), entries, gates, schedules })
     }
 }
 
@@ -92,6 +102,40 @@ mod tests {
         let tenant = file.get("tenant").unwrap();
         assert_eq!((tenant.value.as_str(), tenant.origin.to_string().as_str()), ("acme", "t.toml line 3, tenant"));
         assert!(file.get("database").is_none());
+    }
+
+    #[test]
+    fn schedules_are_read_and_refused_with_their_line() {
+        let text =
+            "[schedules.nightly]\ncron = \"0 3 * * *\"\nkind = \"report\"\nzone = \"Europe/Berlin\"\npriority = 1\n";
+        let file = SettingsFile::parse(Path::new("t.toml"), text).unwrap();
+        let request = file.schedules[0].clone().request(None, tenure_store::operate::Word::default());
+        assert_eq!((request.name.as_str(), request.timing.zone.name()), ("nightly", "Europe/Berlin"));
+        assert_eq!((request.template.kind.as_str(), request.template.priority.get()), ("report", 1));
+        for (text, parts) in [
+            ("[schedules.\"a b\"]\ncron = \"@daily\"", ["line 1", "`a b`", "a name is"]),
+            ("[schedules.a]\nkind = \"k\"", ["line 1", "schedule a", "no `cron`"]),
+            ("[schedules.a]\ncron = \"@daily\"", ["line 1", "schedule a", "no `kind`"]),
+            ("[schedules.a]\ncron = \"60 * * * *\"\nkind = \"k\"", ["line 2", "cron minute", "`60`"]),
+            (
+                "[schedules.a]\ncron = \"@daily\"\nkind = \"k\"\nzone = \"Berlin\"",
+                ["line 4", "`Berlin`", "Europe/Berlin"],
+            ),
+            ("[schedules.a]\ncron = \"@daily\"\nkind = \"k\"\npriority = 4", ["line 4", "priority", "0 (critical)"]),
+            (
+                "[schedules.a]\ncron = \"@daily\"\nkind = \"k\"\nmax_attempts = \"2\"",
+                ["line 4", "`max_attempts`", "without quotes"],
+            ),
+            (
+                "[schedules.a]\ncron = \"@daily\"\nkind = \"k\"\nmax_attempts = 0",
+                ["line 1", "max_attempts", "1 to 1000"],
+            ),
+            ("[schedules.a]\nevery = \"1m\"", ["line 2", "`every`", "cron, kind"]),
+            ("[schedules]\na = 2", ["line 2", "`schedules.a`", "[schedules.\"a\"]"]),
+        ] {
+            let refused = SettingsFile::parse(Path::new("t.toml"), text).unwrap_err().in_one_line();
+            assert!(parts.iter().all(|part| refused.contains(part)), "{text}: {refused}");
+        }
     }
 
     #[test]

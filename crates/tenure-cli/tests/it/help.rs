@@ -34,6 +34,7 @@ const COMMANDS: &[&[&str]] = &[
     &["schedules", "list"],
     &["schedules", "show"],
     &["schedules", "set"],
+    &["schedules", "apply"],
     &["schedules", "next"],
     &["schedules", "pause"],
     &["schedules", "resume"],

@@ -143,3 +143,19 @@ fn every_command_of_the_page_works() {
         assert_eq!(ran.code, 0, "{command}: {}", ran.err);
     }
 }
+
+#[test]
+fn schedules_of_the_settings_file_are_applied_by_hand_and_by_a_worker() {
+    let place = Place::new();
+    let file = |hour: u8| format!("[schedules.nightly]\ncron = \"0 {hour} * * *\"\nkind = \"noop\"\n");
+    place.write("tenure.toml", file(3));
+    let applied = place.json(&["schedules", "apply"]);
+    assert_eq!((applied.as_array().unwrap().len(), &applied[0]["cron"]), (1, &json!("0 3 * * *")));
+    assert_eq!(place.json(&["schedules", "apply"]), json!([]), "nothing is set twice");
+    place.write("tenure.toml", file(4));
+    assert_eq!(place.run(&["worker", "--once"]).code, 0);
+    assert_eq!(place.json(&["schedules", "show", "nightly"])["cron"], "0 4 * * *");
+    place.write("tenure.toml", "[schedules.nightly]\ncron = \"0 25 * * *\"\nkind = \"noop\"\n");
+    let refused = place.run(&["schedules", "list"]);
+    assert!(refused.code == 2 && refused.err.contains("line 2: cron hour `25`"), "{refused:?}");
+}
