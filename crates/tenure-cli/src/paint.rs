@@ -58,6 +58,7 @@ impl Paint {
             | JournalEvent::QueuePaused
             | JournalEvent::GatePaused
             | JournalEvent::SchedulePaused
+            | JournalEvent::RunCanceled
             | JournalEvent::Refused => Self::Yellow,
             JournalEvent::GateTripped => Self::Red,
             JournalEvent::GateHealed => Self::Green,
@@ -66,13 +67,19 @@ impl Paint {
             | JournalEvent::QueueResumed
             | JournalEvent::GateResumed
             | JournalEvent::GateReset
-            | JournalEvent::ScheduleResumed => Self::Plain,
+            | JournalEvent::ScheduleResumed
+            | JournalEvent::RunReopened
+            | JournalEvent::PartitionResumed
+            | JournalEvent::PartitionReset => Self::Plain,
             JournalEvent::Pruned
             | JournalEvent::JournalDropped
             | JournalEvent::Rehomed
             | JournalEvent::GateRuled
             | JournalEvent::ScheduleSet
-            | JournalEvent::ScheduleRemoved => Self::Bold,
+            | JournalEvent::ScheduleRemoved
+            | JournalEvent::RunCreated
+            | JournalEvent::RunSealed
+            | JournalEvent::RunEnded => Self::Bold,
         }
     }
 }

@@ -55,6 +55,20 @@ pub enum JournalEvent {
     SchedulePaused,
     /// Somebody resumed it.
     ScheduleResumed,
+    /// A run was created.
+    RunCreated,
+    /// A run has all its members.
+    RunSealed,
+    /// A run succeeded or failed.
+    RunEnded,
+    /// A run that had failed goes on.
+    RunReopened,
+    /// Somebody canceled a run.
+    RunCanceled,
+    /// Somebody let a partition go on.
+    PartitionResumed,
+    /// Somebody let a partition begin again.
+    PartitionReset,
 }
 
 /// One row of the journal.
@@ -82,7 +96,7 @@ pub struct JournalRow {
 
 impl JournalEvent {
     /// Every event.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 35] = [
         Self::Claimed,
         Self::Ended(How::Succeeded),
         Self::Ended(How::Retry),
@@ -111,6 +125,13 @@ impl JournalEvent {
         Self::ScheduleRemoved,
         Self::SchedulePaused,
         Self::ScheduleResumed,
+        Self::RunCreated,
+        Self::RunSealed,
+        Self::RunEnded,
+        Self::RunReopened,
+        Self::RunCanceled,
+        Self::PartitionResumed,
+        Self::PartitionReset,
     ];
 
     /// What the `journal` table stores; endings are 10 + the ending's own code.
@@ -137,6 +158,13 @@ impl JournalEvent {
             Self::ScheduleRemoved => 28,
             Self::SchedulePaused => 29,
             Self::ScheduleResumed => 30,
+            Self::RunCreated => 31,
+            Self::RunSealed => 32,
+            Self::RunEnded => 33,
+            Self::RunReopened => 34,
+            Self::RunCanceled => 35,
+            Self::PartitionResumed => 36,
+            Self::PartitionReset => 37,
         }
     }
 
@@ -168,6 +196,13 @@ impl JournalEvent {
             Self::ScheduleRemoved => "schedule_removed",
             Self::SchedulePaused => "schedule_paused",
             Self::ScheduleResumed => "schedule_resumed",
+            Self::RunCreated => "run_created",
+            Self::RunSealed => "run_sealed",
+            Self::RunEnded => "run_ended",
+            Self::RunReopened => "run_reopened",
+            Self::RunCanceled => "run_canceled",
+            Self::PartitionResumed => "partition_resumed",
+            Self::PartitionReset => "partition_reset",
             Self::Ended(how) => how.as_str(),
         }
     }
@@ -203,7 +238,14 @@ impl JournalEvent {
             | Self::ScheduleSet
             | Self::ScheduleRemoved
             | Self::SchedulePaused
-            | Self::ScheduleResumed => None,
+            | Self::ScheduleResumed
+            | Self::RunCreated
+            | Self::RunSealed
+            | Self::RunEnded
+            | Self::RunReopened
+            | Self::RunCanceled
+            | Self::PartitionResumed
+            | Self::PartitionReset => None,
         }
     }
 }
@@ -217,7 +259,7 @@ mod tests {
         for event in JournalEvent::ALL {
             assert_eq!(JournalEvent::from_code(event.code()), Some(event));
         }
-        for code in [0, 10, 19, 31] {
+        for code in [0, 10, 19, 38] {
             assert_eq!(JournalEvent::from_code(code), None);
         }
     }

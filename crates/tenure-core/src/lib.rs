@@ -12,6 +12,7 @@
 //! - [`unique`]: which enqueue finds an earlier job instead of creating one
 //! - [`gate`]: what a shared resource lets through: rate, concurrency, breaker, pause
 //! - [`line`](mod@line), [`turns`]: the lines inside a queue, and whose turn it is
+//! - [`run`]: many jobs with one goal, their counts, and when the last one may begin
 //! - [`dedupe`], [`fold`]: when two things that were collected are one, and which of them stays
 //! - [`seal`]: the hash chain over the journal
 //! - [`worker_loop`], [`slot`]: the two state machines of a worker process
@@ -31,6 +32,8 @@ pub mod unique;
 pub mod gate;
 pub mod line;
 pub mod turns;
+
+pub mod run;
 
 pub mod dedupe;
 pub mod fold;
@@ -63,8 +66,9 @@ pub use invalid::Invalid;
 pub use json::Json;
 pub use lifecycle::{EventKind, How, State};
 pub use line::Line;
-pub use name::{GateName, KindName, QueueName, ScheduleName, TenantName};
+pub use name::{GateName, KindName, PartitionName, QueueName, ScheduleName, TenantName};
 pub use new_job::NewJob;
 pub use priority::Priority;
+pub use run::{Part, RunId, RunState};
 pub use time::Timestamp;
 pub use unique::Unique;

@@ -75,6 +75,11 @@ name!(
     "schedule"
 );
 name!(
+    /// One stream of pages inside a run.
+    PartitionName,
+    "partition"
+);
+name!(
     /// One start of a worker process, as people read it.
     WorkerName,
     "worker"

@@ -6,10 +6,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, Transaction};
 use tenure_store::StoreError;
-use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{IsolationLevel, Row};
 
 use crate::error::{is_disconnect, is_retryable, translate};
 use crate::options::Mode;
@@ -27,6 +27,18 @@ const TRIES: u32 = 6;
 pub(crate) enum Failed {
     Said(tokio_postgres::Error),
     Other(StoreError),
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<tokio_postgres::Error> for Failed {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Said(error)
+    }
 }
 
 impl From<Failed> for StoreError {
@@ -145,13 +157,54 @@ impl PgStore {
     }
 }
 
+/// Runs several statements in one transaction with one deadline, again when it had to give way to another. A macro: the
+/// body borrows its transaction.
+macro_rules! transact {
+    ($store:expr, |$tx:ident| $body:expr) => {{
+        let store = $store;
+        let mut attempt = 1;
+        loop {
+            let mut connection = store.pools().get(Desk::Long).await?;
+            let deadline = Desk::Long.deadline(store.options());
+            let whole = async {
+                let $tx = $crate::call::begin(&mut connection).await?;
+                let answer = $body?;
+                $tx.commit().await?;
+                Ok::<_, $crate::call::Failed>(answer)
+            };
+            match tokio::time::timeout(deadline, whole).await {
+                Ok(Err($crate::call::Failed::Said(error))) if $crate::call::gives_way(&error, attempt) => {
+                    $crate::call::pause(attempt).await;
+                    attempt += 1;
+                }
+                Ok(answer) => break answer.map_err(StoreError::from),
+                Err(_) => {
+                    drop(deadpool_postgres::Object::take(connection));
+                    break Err($crate::call::late(deadline));
+                }
+            }
+        }
+    }};
+}
+pub(crate) use transact;
+
+/// Begins a transaction.
+pub(crate) async fn begin(connection: &mut Object) -> Result<Transaction<'_>, tokio_postgres::Error> {
+    connection.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start().await
+}
+
+/// Whether a transaction had to give way and may be tried once more.
+pub(crate) fn gives_way(error: &tokio_postgres::Error, attempt: u32) -> bool {
+    is_retryable(error) && attempt < TRIES
+}
+
 /// No answer in time: what happened is unknown.
 pub(crate) fn late(deadline: Duration) -> StoreError {
     StoreError::Unavailable(format!("no answer within {} ms", deadline.as_millis()), None)
 }
 
 /// A short wait that differs between processes, longer from try to try.
-async fn pause(attempt: u32) {
+pub(crate) async fn pause(attempt: u32) {
     let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
     let jitter = Duration::from_micros(u64::from(nanos / 1_000 % 5_000));
     tokio::time::sleep(Duration::from_millis(2) * attempt + jitter).await;

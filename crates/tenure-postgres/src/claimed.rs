@@ -87,6 +87,7 @@ fn claimed_job(row: &Row, at: &Places, line: Option<&Line>, names: &mut Names) -
         rules: Rules { max_attempts: count(row, at.max_attempts)?, max_losses: count(row, at.max_losses)?, backoff },
         trace: get(row, at.trace)?,
         gate: line.and_then(Line::gate).map(str::parse).transpose().map_err(corrupt)?,
+        part: get::<Option<&str>>(row, at.part)?.map(str::parse).transpose().map_err(corrupt)?,
         run_at: time(row, at.run_at)?,
         created_at: time(row, at.created_at)?,
     })
@@ -132,5 +133,5 @@ macro_rules! places {
 
 places! {
     canceled no lease_ttl_ms due job attempt losses run_at created_at kind payload priority max_attempts max_losses
-    backoff trace tenant
+    backoff trace tenant part
 }

@@ -1,7 +1,7 @@
 //! Jobs as arrays of columns: how an enqueue travels.
 
 use tenure_core::new_job::Due;
-use tenure_core::{Backoff, GateName, JobId, NewJob};
+use tenure_core::{Backoff, GateName, JobId, NewJob, Part};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 use tokio_postgres::Row;
@@ -39,6 +39,7 @@ pub(crate) struct Columns<'a> {
     idempotency_keys: Vec<Option<&'a str>>,
     /// Empty as long as nobody has one.
     gates: Option<Vec<Option<&'a str>>>,
+    parts: Option<Vec<String>>,
     now: Option<Moment>,
 }
 
@@ -51,6 +52,12 @@ impl<'a> Columns<'a> {
             columns.push(job);
         }
         Ok(columns)
+    }
+
+    /// The same for jobs that are parts of a run.
+    pub(crate) fn of_run(jobs: &'a [NewJob], parts: &[Part], now: Option<Moment>) -> Result<Self, StoreError> {
+        let parts = Some(parts.iter().map(Part::to_string).collect());
+        Ok(Self { parts, ..Self::new(jobs, now)? })
     }
 
     fn push(&mut self, job: &'a NewJob) {
@@ -100,7 +107,8 @@ impl<'a> Columns<'a> {
             (&self.keys, Type::TEXT_ARRAY),
             (&self.idempotency_keys, Type::TEXT_ARRAY),
         ];
-        [self.plain().as_slice(), &keys, &self.rest()].concat()
+        let parts: [Param<'_>; 1] = [(&self.parts, Type::TEXT_ARRAY)];
+        [self.plain().as_slice(), &keys, &self.rest(), &parts].concat()
     }
 
     /// The parameters of `enqueue_plain.sql`.

@@ -20,6 +20,7 @@ pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
     match code {
         "TN404" => Some(StoreError::NotFound(message.trim_end_matches(" is not known here").to_owned())),
         "TN001" | "TN002" | "TN409" => Some(StoreError::Conflict(message.to_owned())),
+        "TN412" => Some(mismatch(message)),
         "TN422" => Some(StoreError::Invalid(refused(message))),
         "3F000" | "42P01" | "42883" | "42703" => {
             Some(StoreError::Schema(format!("the schema is missing or too old ({message}): run `tenure migrate`")))
@@ -56,13 +57,33 @@ pub(crate) fn is_disconnect(error: &tokio_postgres::Error) -> bool {
         })
 }
 
+/// `offset_mismatch: 60, 30`
+fn mismatch(message: &str) -> StoreError {
+    let numbers = message.split_once(": ").and_then(|(_, numbers)| numbers.split_once(", "));
+    match numbers.map(|(expected, got)| (expected.parse(), got.parse())) {
+        Some((Ok(expected), Ok(got))) => StoreError::OffsetMismatch { expected, got },
+        _ => StoreError::Corrupt(message.to_owned()),
+    }
+}
+
 /// Our functions refuse inputs in the words of [`Invalid`].
 fn refused(message: &str) -> Invalid {
     let parts = message.split_once(" `").and_then(|(field, rest)| Some((field, rest.split_once("` is refused: ")?)));
     match parts {
         Some((field, (value, limit))) => {
-            const FIELDS: [&str; 9] =
-                ["id", "kind", "queue", "tenant", "payload", "priority", "reason", "unique key", "idempotency key"];
+            const FIELDS: [&str; 11] = [
+                "id",
+                "job",
+                "rows",
+                "kind",
+                "queue",
+                "tenant",
+                "payload",
+                "priority",
+                "reason",
+                "unique key",
+                "idempotency key",
+            ];
             let field = FIELDS.into_iter().find(|known| *known == field).unwrap_or("input");
             Invalid::new(field, value, limit)
         }

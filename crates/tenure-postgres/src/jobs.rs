@@ -168,7 +168,7 @@ impl PgStore {
     }
 }
 
-fn tenant(sight: &Sight) -> Option<String> {
+pub(crate) fn tenant(sight: &Sight) -> Option<String> {
     match sight {
         Sight::All => None,
         Sight::Tenant(name) => Some(name.to_string()),

@@ -50,11 +50,14 @@ mod jobs;
 mod journal;
 mod lease;
 mod lines;
+mod page;
+mod run;
 mod schedule;
 mod wake;
 mod worker;
 
 mod floor;
+mod fold;
 mod gate;
 mod gather;
 pub mod migrate;

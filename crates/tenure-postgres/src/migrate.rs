@@ -49,6 +49,7 @@ pub const STEPS: &[Step] = migrations! {
     9 "0009_gates"
     10 "0010_cache"
     11 "0011_schedules"
+    12 "0012_runs"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

@@ -18,6 +18,7 @@ use tenure_core::new_job::Due;
 use tenure_core::{JobId, Json, LeaseNo, NewJob, State, WorkerId};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::run::AdvancePage;
 
 use crate::error::from_code;
 
@@ -53,11 +54,29 @@ pub async fn complete_in(
     let query = sqlx::query(sql).bind(worker.0).bind(lease.0).bind(job.to_string()).bind(result.map(Json::as_str));
     match query.execute(tx).await {
         Ok(_) => Ok(()),
-        Err(error) if error.as_database_error().is_some_and(|said| said.code().as_deref() == Some("TN001")) => {
-            Err(StoreError::LeaseLost(job))
-        }
+        Err(error) if is_lease_lost(&error) => Err(StoreError::LeaseLost(job)),
         Err(error) => Err(translate(error)),
     }
+}
+
+/// Moves a partition's offset with its page; fails as [`crate::tx::advance_page`] does.
+pub async fn advance_page(tx: &mut PgConnection, request: &AdvancePage) -> Result<(), StoreError> {
+    let sql = "select tenure.advance_page($1, $2, $3::text::uuid, $4, $5::text::uuid)";
+    let query = sqlx::query(sql)
+        .bind(request.worker.0)
+        .bind(request.lease.0)
+        .bind(request.job.to_string())
+        .bind(i64::try_from(request.rows).unwrap_or(-1))
+        .bind(request.next.map(|job| job.to_string()));
+    match query.execute(tx).await {
+        Ok(_) => Ok(()),
+        Err(error) if is_lease_lost(&error) => Err(StoreError::LeaseLost(request.job)),
+        Err(error) => Err(translate(error)),
+    }
+}
+
+fn is_lease_lost(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|said| said.code().as_deref() == Some("TN001"))
 }
 
 fn translate(error: sqlx::Error) -> StoreError {

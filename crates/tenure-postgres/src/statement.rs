@@ -80,6 +80,26 @@ statements! {
     BEAT_WORKER = "beat_worker";
     /// Workers, last seen first.
     LIST_WORKERS = "list_workers";
+    /// Runs, newest first.
+    LIST_RUNS = "list_runs";
+    /// Runs that nobody else holds.
+    LOCK_RUNS = "lock_runs";
+    /// One run, against everybody.
+    HOLD_RUN = "hold_run";
+    /// One run, against its seal.
+    SHARE_RUN = "share_run";
+    /// Where a run stands.
+    SAVE_RUN = "save_run";
+    /// Partitions by run and name.
+    LIST_PARTITIONS = "list_partitions";
+    /// Partitions that nobody else holds.
+    LOCK_PARTITIONS = "lock_partitions";
+    /// Where partitions stand.
+    SAVE_PARTITIONS = "save_partitions";
+    /// New partitions.
+    ADD_PARTITIONS = "add_partitions";
+    /// What was said of runs.
+    READ_RUN_EVENTS = "read_run_events";
     /// The last seal, and the boundary of a new one.
     OPEN_SEAL = "open_seal";
     /// Writes a seal.

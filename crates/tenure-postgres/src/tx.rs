@@ -12,6 +12,7 @@
 use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::run::AdvancePage;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient};
 
@@ -59,6 +60,28 @@ pub async fn complete_in(
     match tx.query_typed(sql, &params).await {
         Ok(_) => Ok(()),
         Err(error) if error.code().is_some_and(|code| code.code() == "TN001") => Err(StoreError::LeaseLost(job)),
+        Err(error) => Err(translate(error)),
+    }
+}
+
+/// Moves the offset of a page's partition, stores the next page's job and completes this one, in the caller's transaction.
+///
+/// Fails as [`complete_in`] does, and with `OffsetMismatch` when it is another page's turn: either way this transaction
+/// can only be rolled back.
+pub async fn advance_page(tx: &impl GenericClient, request: &AdvancePage) -> Result<(), StoreError> {
+    let (rows, next) = (i64::try_from(request.rows).unwrap_or(-1), request.next.map(|job| *job.as_uuid()));
+    let params: [(&(dyn ToSql + Sync), Type); 5] = [
+        (&request.worker.0, Type::INT4),
+        (&request.lease.0, Type::INT8),
+        (request.job.as_uuid(), Type::UUID),
+        (&rows, Type::INT8),
+        (&next, Type::UUID),
+    ];
+    match tx.query_typed("select tenure.advance_page($1, $2, $3, $4, $5)", &params).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code().is_some_and(|code| code.code() == "TN001") => {
+            Err(StoreError::LeaseLost(request.job))
+        }
         Err(error) => Err(translate(error)),
     }
 }

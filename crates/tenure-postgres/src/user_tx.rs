@@ -5,6 +5,7 @@ use std::pin::Pin;
 use tenure_core::NewJob;
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::run::AdvancePage;
 use tenure_store::user_tx::{CompleteJob, UserTx};
 
 use crate::store::PgStore;
@@ -39,6 +40,16 @@ macro_rules! user_tx {
                     let CompleteJob { worker, lease, job, result } = request;
                     then(verbs::complete_in($at, worker, lease, job, result.as_ref()).await)
                 })
+            }
+
+            fn advance_page<T, F>(self, request: AdvancePage, then: F) -> Reply<'a, T>
+            where
+                T: Send + 'static,
+                F: FnOnce(Result<(), StoreError>) -> T + Send + 'static,
+            {
+                use $verbs as verbs;
+                let $tx = self;
+                Box::pin(async move { then(verbs::advance_page($at, &request).await) })
             }
         }
     )*};

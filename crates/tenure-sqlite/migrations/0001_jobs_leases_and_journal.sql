@@ -28,7 +28,9 @@ create table queue (
     -- Each tenant has a line of its own.
     fair integer not null default 0 check (fair in (0, 1)),
     -- It has, or had, more lines than one. Never taken back: a job may be on its way into one of them.
-    lined integer not null default 0 check (lined in (0, 1))
+    lined integer not null default 0 check (lined in (0, 1)),
+    -- It has, or had, jobs that are part of a run.
+    parted integer not null default 0 check (parted in (0, 1))
 ) strict;
 
 -- One row per start of a worker process.
@@ -55,6 +57,8 @@ create table job (
     key text,
     policy integer check (policy between 1 and 4),
     trace text,
+    -- What it is of its run (tenure_core::run::Part).
+    part text check (length(part) >= 36),
     run_at integer not null,
     created_at integer not null,
     check ((scope is null) = (key is null) and (policy is null) = (key is null))
@@ -62,6 +66,7 @@ create table job (
 create index job_of_tenant on job (tenant, id);
 create index job_of_queue on job (queue, id);
 create index job_of_kind on job (kind, id);
+create index job_of_run on job (part) where part is not null;
 
 -- state: 0 waiting, 1 queued, 2 retryable. A waiting row is due at the end of time, so that no claim walks over it.
 create table ready (

@@ -99,7 +99,9 @@ select journal.id as id,
         when 15 then 'canceled' when 16 then 'snoozed' when 17 then 'released' when 18 then 'lost'
         when 20 then 'refused' when 21 then 'gate_paused' when 22 then 'gate_resumed' when 23 then 'gate_tripped'
         when 24 then 'gate_reset' when 25 then 'gate_healed' when 26 then 'gate_ruled' when 27 then 'schedule_set'
-        when 28 then 'schedule_removed' when 29 then 'schedule_paused' when 30 then 'schedule_resumed' end as event,
+        when 28 then 'schedule_removed' when 29 then 'schedule_paused' when 30 then 'schedule_resumed'
+        when 31 then 'run_created' when 32 then 'run_sealed' when 33 then 'run_ended' when 34 then 'run_reopened'
+        when 35 then 'run_canceled' when 36 then 'partition_resumed' when 37 then 'partition_reset' end as event,
     listed.value as job, journal.lease as lease, worker.name as worker, journal.actor as actor,
     journal.reason as reason, journal.details as details,
     (select seal.no from seal where journal.id between seal.first and seal.last) as seal

@@ -10,6 +10,7 @@ use crate::claim::draw_lease_no;
 use crate::ending::{Ending, Endings, Insert, Report};
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
+use crate::page;
 use crate::row::blob;
 use crate::show::{self, Found};
 use crate::tx::Tx;
@@ -65,6 +66,7 @@ fn end_unheld(tx: &Tx<'_>, request: &CancelJob, found: &Found) -> Result<Cancele
         started_at: None,
         details: (None, None, None),
     })?;
+    page::tell(tx, request.job, How::Canceled.code(), None)?;
     let event = JournalEvent::Ended(How::Canceled);
     journal::add(tx, &Entry { lease: Some(lease), ..Entry::said(event, &request.word) }, &[request.job])?;
     Ok(Canceled::Now)

@@ -16,8 +16,9 @@ use crate::ending::{self, Ending};
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
 use crate::lines::Round;
+use crate::page;
 use crate::queue;
-use crate::row::{RulesReader, blob, ids_to_json, job_id, number, numbers_to_json, text, time, word};
+use crate::row::{RulesReader, blob, ids_to_json, job_id, number, numbers_to_json, optional_word, text, time, word};
 use crate::tx::Tx;
 
 const CLAIM_JOBS: &str = include_str!("sql/claim_jobs.sql");
@@ -170,6 +171,7 @@ fn read(row: &Row<'_>, priority: Priority, rules: &mut RulesReader) -> Result<Du
             rules: rules.read(row, 7, 8, 9)?,
             trace: row.get(10)?,
             gate: Line::from_store(text(row, 12)?).gate().map(GateName::new).transpose().map_err(StoreError::from)?,
+            part: optional_word(row, 14)?,
             run_at,
             created_at: time(row, 11)?,
         })
@@ -220,6 +222,7 @@ fn cancel(tx: &Tx<'_>, request: &ClaimJobs, doomed: &[Due]) -> Result<Vec<JobId>
             started_at: None,
             details: (None, None, None),
         })?;
+        page::tell(tx, *id, How::Canceled.code(), None)?;
     }
     let jobs: Vec<JobId> = doomed.iter().map(|due| due.id).collect();
     let event = JournalEvent::Ended(How::Canceled);

@@ -14,6 +14,7 @@ use crate::enqueue::{Line, Place};
 use crate::fault::{Result, corrupt};
 use crate::gate;
 use crate::journal::{self, Entry};
+use crate::page;
 use crate::row::{blob, ids_from_json, number, numbers_from_json, optional_text, priority, text, time};
 use crate::tx::Tx;
 
@@ -26,6 +27,8 @@ pub(crate) struct Lease {
     queue: i64,
     pub(crate) worker: WorkerId,
     pub(crate) claimed_at: Timestamp,
+    /// Whether jobs of its queue may be part of runs.
+    parted: bool,
     /// What it lists; never changes.
     pub(crate) grants: Vec<Grant>,
 }
@@ -105,6 +108,9 @@ impl<'t, 'c, 'l> Endings<'t, 'c, 'l> {
         })?;
         if !inserted {
             return Ok(None);
+        }
+        if self.lease.parted && how.is_final() {
+            page::tell(self.tx, grant.job, how.code(), report.details.0)?;
         }
         if let Some(gate) = grant.gate {
             gate::leave(self.tx, gate, self.lease.no, report.health, report.hold)?;
@@ -208,7 +214,7 @@ fn judge(tx: &Tx<'_>, job: JobId) -> Result<Judged> {
 }
 
 impl Lease {
-    /// Reads the first eight columns of every lease statement.
+    /// Reads the first nine columns of every lease statement.
     pub(crate) fn read(row: &Row<'_>) -> Result<Self> {
         let no = LeaseNo(row.get(0)?);
         let jobs = ids_from_json(text(row, 4)?)?;
@@ -227,6 +233,7 @@ impl Lease {
             queue: row.get(1)?,
             worker: WorkerId(row.get(2)?),
             claimed_at: time(row, 3)?,
+            parted: row.get(8)?,
             grants: grants.collect(),
         })
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{CachedStatement, named_params};
 use tenure_core::new_job::Due;
-use tenure_core::{Backoff, JobId, NewJob, Priority, State, Timestamp};
+use tenure_core::{Backoff, JobId, NewJob, Part, Priority, State, Timestamp};
 use tenure_store::enqueue::Enqueued;
 
 use crate::fault::{Result, corrupt};
@@ -24,15 +24,14 @@ const NEVER: i64 = i64::MAX;
 
 /// Stores checked jobs, in the order given: a later one of a batch finds an earlier one's key.
 pub(crate) fn enqueue_jobs(tx: &Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>> {
-    let mut batch = Batch {
-        tx,
-        add_job: tx.statement(ADD_JOB)?,
-        line: Line::open(tx)?,
-        queues: HashMap::new(),
-        tenants: HashMap::new(),
-        backoff: None,
-    };
-    jobs.iter().map(|job| batch.enqueue(job)).collect()
+    let mut batch = Batch::open(tx)?;
+    jobs.iter().map(|job| batch.enqueue(job, None)).collect()
+}
+
+/// Stores checked jobs that are parts of a run.
+pub(crate) fn enqueue_parts(tx: &Tx<'_>, jobs: &[(&NewJob, Part)]) -> Result<Vec<Enqueued>> {
+    let mut batch = Batch::open(tx)?;
+    jobs.iter().map(|(job, part)| batch.enqueue(job, Some(part))).collect()
 }
 
 /// Whether a queue is fair, and whether it is known to have lines.
@@ -51,8 +50,19 @@ struct Batch<'t, 'c, 'j> {
     backoff: Option<(&'j Backoff, String)>,
 }
 
-impl<'j> Batch<'_, '_, 'j> {
-    fn enqueue(&mut self, job: &'j NewJob) -> Result<Enqueued> {
+impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
+    fn open(tx: &'t Tx<'c>) -> Result<Self> {
+        Ok(Self {
+            tx,
+            add_job: tx.statement(ADD_JOB)?,
+            line: Line::open(tx)?,
+            queues: HashMap::new(),
+            tenants: HashMap::new(),
+            backoff: None,
+        })
+    }
+
+    fn enqueue(&mut self, job: &'j NewJob, part: Option<&Part>) -> Result<Enqueued> {
         let tenant = match self.tenants.get(job.tenant.as_str()) {
             Some(known) => *known,
             None => *self.tenants.entry(job.tenant.as_str()).or_insert(queue::ensure_tenant(self.tx, &job.tenant)?),
@@ -67,7 +77,7 @@ impl<'j> Batch<'_, '_, 'j> {
                 Verdict::Free => keys::take(self.tx, tenant, job)?,
             }
         }
-        self.insert(tenant, job)
+        self.insert(tenant, job, part)
     }
 
     /// The job was sent before; unless its id is another tenant's.
@@ -79,7 +89,7 @@ impl<'j> Batch<'_, '_, 'j> {
         }
     }
 
-    fn insert(&mut self, tenant: i64, job: &'j NewJob) -> Result<Enqueued> {
+    fn insert(&mut self, tenant: i64, job: &'j NewJob, part: Option<&Part>) -> Result<Enqueued> {
         let (queue, line) = self.place(tenant, job)?;
         if self.backoff.as_ref().is_none_or(|(known, _)| *known != &job.rules.backoff) {
             self.backoff = Some((&job.rules.backoff, job.rules.backoff.to_string()));
@@ -101,6 +111,7 @@ impl<'j> Batch<'_, '_, 'j> {
             ":key": job.unique.as_ref().map(|unique| unique.key.as_str()),
             ":policy": job.unique.as_ref().map(|unique| unique.policy.code()),
             ":trace": job.trace,
+            ":part": part.map(Part::to_string),
             ":run_at": run_at.as_micros(),
             ":now": self.tx.now.as_micros(),
         })?;

@@ -57,6 +57,10 @@ mod renew;
 mod gate;
 mod lines;
 
+mod fold;
+mod page;
+mod run;
+mod run_store;
 mod schedule;
 
 mod cache;

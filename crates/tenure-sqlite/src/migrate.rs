@@ -15,6 +15,7 @@ const STEPS: &[(&str, &str)] = &[
     ("worker_registry", include_str!("../migrations/0002_worker_registry.sql")),
     ("cache", include_str!("../migrations/0003_cache.sql")),
     ("schedules", include_str!("../migrations/0004_schedules.sql")),
+    ("runs", include_str!("../migrations/0005_runs.sql")),
 ];
 
 /// Applies the missing steps; answers which. Another process that does the same holds the write lock: one waits.

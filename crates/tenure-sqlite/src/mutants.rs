@@ -50,6 +50,17 @@ pub const FENCES: &[(&str, &str, &str)] = &[
         "and 1 >= exists (\n    select 1 from attempt as any_attempt",
     ),
     (
+        "a page moves its own partition, from where it is",
+        "and partition.job = :job and partition.next_offset = :offset",
+        "and :job is not null",
+    ),
+    ("a page of an ended partition moves nothing", "and partition.state in (0, 1, 3) and partition.finished = 0", ""),
+    (
+        "what a run may revive is kept",
+        "and not exists (select 1 from partition where partition.job = attempt.job and partition.state <> 2)",
+        "",
+    ),
+    (
         "what a gate has counted is gone",
         "delete from gate_event where gate_event.gate = :gate",
         "delete from gate_event where :gate is null",

@@ -1,8 +1,8 @@
 //! Back into the line by an operator's word: requeue an ended job, open a waiting one.
 
 use rusqlite::named_params;
-use tenure_core::State;
 use tenure_core::journal::JournalEvent;
+use tenure_core::{How, State};
 use tenure_store::StoreError;
 use tenure_store::operate::{OpenJob, RequeueJob};
 
@@ -11,6 +11,7 @@ use crate::enqueue::{Line, Place};
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
 use crate::keys;
+use crate::page;
 use crate::prune::forget_cancel_request;
 use crate::row::blob;
 use crate::show;
@@ -22,13 +23,15 @@ const REOPEN_ATTEMPT: &str = include_str!("sql/reopen_attempt.sql");
 pub(crate) fn requeue_job(tx: &Tx<'_>, request: &RequeueJob) -> Result<()> {
     let job = request.job;
     let found = show::find_job(tx, &request.sight, job)?;
-    match found.state {
-        State::Failed | State::Dead | State::Canceled => {}
+    let how = match found.state {
+        State::Failed => How::Failed,
+        State::Dead => How::Dead,
+        State::Canceled => How::Canceled,
         state => {
             let text = format!("job {job} cannot be requeued: it is {}", state.as_str());
             return Err(StoreError::Conflict(text).into());
         }
-    }
+    };
     if let Some(own) = &found.unique {
         keys::take_back(tx, found.tenant, own, job)?;
     }
@@ -40,6 +43,7 @@ pub(crate) fn requeue_job(tx: &Tx<'_>, request: &RequeueJob) -> Result<()> {
     let (queue, priority, run_at) = (found.queue, found.priority, tx.now);
     let line = &found.line;
     Line::open(tx)?.put(&Place { queue, line, priority, run_at, job, attempt: 0, losses: 0, state: State::Queued })?;
+    page::tell(tx, job, -how.code(), None)?;
     journal::add(tx, &Entry::said(JournalEvent::Requeued, &request.word), &[job])
 }
 

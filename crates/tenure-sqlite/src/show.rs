@@ -73,8 +73,8 @@ pub(crate) fn find_holder(tx: &Tx<'_>, job: JobId) -> Result<Option<Holder>> {
         let lease = Lease::read(row)?;
         let grant = lease.grants.iter().find(|grant| grant.job == job).copied();
         let grant = grant.ok_or_else(|| corrupt(format!("lease {} lists no job {job}", lease.no)))?;
-        let (renewed_at, expires_at) = (optional_time(row, 8)?, time(row, 9)?);
-        Ok(Holder { lease, grant, renewed_at, expires_at, worker: row.get(10)? })
+        let (renewed_at, expires_at) = (optional_time(row, 9)?, time(row, 10)?);
+        Ok(Holder { lease, grant, renewed_at, expires_at, worker: row.get(11)? })
     })
 }
 
@@ -82,7 +82,7 @@ fn unknown(job: JobId) -> StoreError {
     StoreError::NotFound(format!("job {job}"))
 }
 
-fn sight_param(sight: &Sight) -> Option<&str> {
+pub(crate) fn sight_param(sight: &Sight) -> Option<&str> {
     match sight {
         Sight::All => None,
         Sight::Tenant(tenant) => Some(tenant.as_str()),

@@ -5,9 +5,10 @@ use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::lease::{EndJob, EndJobs, Ended, Ending};
+use tenure_store::run::AdvancePage;
 
 use crate::tx::Tx;
-use crate::{end, enqueue};
+use crate::{end, enqueue, page};
 
 /// An open transaction, given to the closure of [`SqliteStore::transaction`](crate::SqliteStore::transaction).
 ///
@@ -72,6 +73,14 @@ impl<'t, 'c> Transaction<'t, 'c> {
             ))),
             _ => Err(StoreError::LeaseLost(job)),
         }
+    }
+
+    /// Moves the offset of a page's partition, stores the next page's job and completes this one. Fails as
+    /// [`complete`](Self::complete) does, and with [`StoreError::OffsetMismatch`] when it is another page's turn: answer
+    /// `Err` from the closure then.
+    pub fn advance_page(&self, request: &AdvancePage) -> Result<(), StoreError> {
+        page::move_partition(self.open_tx()?, request)?;
+        self.complete(request.worker, request.lease, request.job, None, None)
     }
 
     /// Once the transaction has ended, every statement would be a transaction of its own: half a verb could stay.

@@ -3,6 +3,7 @@
 use tenure_core::NewJob;
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
+use tenure_store::run::AdvancePage;
 use tenure_store::user_tx::{CompleteJob, UserTx};
 
 use crate::store::SqliteStore;
@@ -26,5 +27,13 @@ impl UserTx<SqliteStore> for &Transaction<'_, '_> {
     {
         let CompleteJob { worker, lease, job, result } = request;
         then(self.complete(worker, lease, job, result, None))
+    }
+
+    fn advance_page<T, F>(self, request: AdvancePage, then: F) -> T
+    where
+        T: Send + 'static,
+        F: FnOnce(Result<(), StoreError>) -> T + Send + 'static,
+    {
+        then(Transaction::advance_page(self, &request))
     }
 }

@@ -9,6 +9,14 @@ pub enum StoreError {
     /// The caller's lease no longer holds the job: drop the result.
     #[error("the lease no longer holds job {0}: its result is dropped")]
     LeaseLost(JobId),
+    /// The page is not the one its partition waits for: it was repeated, or it comes out of order.
+    #[error("offset_mismatch: the partition goes on at {expected}, this page begins at {got}")]
+    OffsetMismatch {
+        /// Where the partition goes on.
+        expected: u64,
+        /// Where this page begins.
+        got: u64,
+    },
     /// There is no such thing, or it is out of sight.
     #[error("{0} is not known here")]
     NotFound(String),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::apply::Rules;
 use tenure_core::gate::HOLD_MAX;
 use tenure_core::name::{GateName, KindName, QueueName, TenantName, WorkerName};
-use tenure_core::{Health, How, Invalid, JobId, Json, LeaseNo, Priority, Timestamp, WorkerId};
+use tenure_core::{Health, How, Invalid, JobId, Json, LeaseNo, Part, Priority, Timestamp, WorkerId};
 
 /// Most jobs one lease lists: a claim asks for 1 to this many.
 pub const LEASE_JOBS_MAX: u32 = 256;
@@ -67,6 +67,8 @@ pub struct ClaimedJob {
     pub trace: Option<String>,
     /// The gate it passed.
     pub gate: Option<GateName>,
+    /// What it is of a run.
+    pub part: Option<Part>,
     /// When it was due.
     pub run_at: Timestamp,
     /// When it was enqueued.

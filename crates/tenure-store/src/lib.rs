@@ -6,7 +6,8 @@
 //! # Layout
 //! - [`store`]: the traits, all verbs on one page
 //! - [`error`]: what can go wrong, grouped by what the caller does next
-//! - [`enqueue`], [`lease`], [`gate`], [`schedule`], [`operate`], [`record`], [`journal`], [`worker`]: requests and replies
+//! - [`enqueue`], [`lease`], [`gate`], [`schedule`], [`run`], [`operate`], [`record`], [`journal`], [`worker`]: requests
+//!   and replies
 //! - [`cache`]: answers that are kept for a while
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
@@ -14,6 +15,8 @@
 //! - [`clock`]: whose time it is
 
 pub mod store;
+
+mod forward;
 
 pub mod error;
 
@@ -24,6 +27,7 @@ pub mod journal;
 pub mod lease;
 pub mod operate;
 pub mod record;
+pub mod run;
 pub mod schedule;
 pub mod worker;
 
@@ -36,6 +40,7 @@ pub mod clock;
 
 pub use error::StoreError;
 pub use store::{
-    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, ScheduleStore, Store, WakeStore,
+    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, RunStore, ScheduleStore, Store,
+    WakeStore,
 };
 pub use user_tx::UserTx;

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::name::{GateName, QueueName, ScheduleName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
-use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
+use tenure_core::{How, JobId, LeaseNo, NewJob, RunId, Timestamp, WorkerId};
 
 use crate::cache::{Cached, PutCached};
 use crate::enqueue::Enqueued;
@@ -20,6 +20,10 @@ use crate::journal::JournalPage;
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
 use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use crate::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use crate::run::{
+    AddToRun, Added, AdvancePage, CancelRun, FoldedRuns, NewRun, OperatePartition, PageFound, PartitionFilter,
+    PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun,
+};
 use crate::schedule::{
     DueSchedules, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter, ScheduleRecord,
     ScheduleSet, SetSchedule,
@@ -28,11 +32,19 @@ use crate::worker::{Beat, WorkerRecord};
 
 /// A store: all nouns together.
 pub trait Store:
-    JobStore + LeaseStore + GateStore + ScheduleStore + CacheStore + JournalStore + AdminStore + WakeStore
+    JobStore + LeaseStore + GateStore + ScheduleStore + RunStore + CacheStore + JournalStore + AdminStore + WakeStore
 {
 }
 impl<S> Store for S where
-    S: JobStore + LeaseStore + GateStore + ScheduleStore + CacheStore + JournalStore + AdminStore + WakeStore
+    S: JobStore
+        + LeaseStore
+        + GateStore
+        + ScheduleStore
+        + RunStore
+        + CacheStore
+        + JournalStore
+        + AdminStore
+        + WakeStore
 {
 }
 
@@ -172,6 +184,47 @@ pub trait ScheduleStore: Send + Sync {
     /// Moves a schedule on and stores the job of its fire, if there is one, in one transaction: all of it, or nothing
     /// when the schedule is no longer as it was read. Its job is due at the fire time.
     async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError>;
+}
+
+/// Runs: many jobs with one goal.
+#[async_trait]
+pub trait RunStore: Send + Sync {
+    /// Creates a run with its first members, all or none.
+    async fn create_run(&self, request: NewRun) -> Result<RunCreated, StoreError>;
+
+    /// Adds members, all or none. `Conflict` when the run is sealed or has ended.
+    async fn add_to_run(&self, request: AddToRun) -> Result<Added, StoreError>;
+
+    /// Says that an open run has all its members. Waits for those that are being added. A repetition changes nothing.
+    async fn seal_run(&self, request: SealRun) -> Result<(), StoreError>;
+
+    /// Runs that match, newest first. What their jobs said last may not be counted yet.
+    async fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError>;
+
+    /// One run. `NotFound` for an unknown id and for a run out of sight alike.
+    async fn show_run(&self, sight: &Sight, run: RunId) -> Result<RunRecord, StoreError>;
+
+    /// Partitions that match, by run and name.
+    async fn list_partitions(&self, filter: &PartitionFilter) -> Result<Vec<PartitionRecord>, StoreError>;
+
+    /// Ends a run: no page goes on, and its jobs are canceled one after the other by [`fold_runs`](Self::fold_runs).
+    /// Answers whether it was not canceled before; `Conflict` when it has succeeded.
+    async fn cancel_run(&self, request: CancelRun) -> Result<bool, StoreError>;
+
+    /// Lets a partition go on that has stopped, and its run with it. `Conflict` when it goes on by itself, or the run has
+    /// succeeded or was canceled.
+    async fn operate_partition(&self, request: OperatePartition) -> Result<(), StoreError>;
+
+    /// Asked before the handler of a page begins: whether it is the page's turn. The first one starts partition and run.
+    async fn begin_page(&self, job: JobId) -> Result<PageFound, StoreError>;
+
+    /// Moves a partition's offset, stores its next page and completes this one, without a transaction of the user's: for
+    /// pages whose rows are kept elsewhere. `OffsetMismatch` when it is another page's turn.
+    async fn advance_page(&self, request: AdvancePage) -> Result<(), StoreError>;
+
+    /// Counts what jobs said of their runs and does what follows, a bounded batch: consolidates are opened or canceled,
+    /// what is left of an ended run is canceled, deadlines are met. Two at once: one does nothing.
+    async fn fold_runs(&self) -> Result<FoldedRuns, StoreError>;
 }
 
 /// Answers that are kept for a while.

@@ -12,6 +12,7 @@ use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
 
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
+use crate::run::AdvancePage;
 
 /// An open transaction that belongs to the user, on a database where the store `S` lives. It is committed or rolled back
 /// by them, never here.
@@ -33,6 +34,13 @@ pub trait UserTx<S>: Sized {
 
     /// Completes a job: `LeaseLost` when the lease no longer holds it, and then the transaction must be rolled back.
     fn complete_job<T, F>(self, request: CompleteJob, then: F) -> Self::Reply<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(Result<(), StoreError>) -> T + Send + 'static;
+
+    /// Moves a partition's offset, stores its next page and completes this one: `LeaseLost` and `OffsetMismatch` mean
+    /// that the transaction must be rolled back.
+    fn advance_page<T, F>(self, request: AdvancePage, then: F) -> Self::Reply<T>
     where
         T: Send + 'static,
         F: FnOnce(Result<(), StoreError>) -> T + Send + 'static;

@@ -16,6 +16,7 @@ use tenure_store::{AdminStore, Store, StoreError, WakeStore};
 use super::ModelStore;
 use super::gates::wrong_permits;
 use super::mutant::Mutant;
+use super::run_steps::is_needed;
 use super::tables::{Row, Tables};
 
 #[async_trait]
@@ -131,6 +132,7 @@ impl AdminStore for ModelStore {
                 .jobs
                 .values()
                 .filter(|row| request.dead_too || row.job.state != State::Dead)
+                .filter(|row| !is_needed(tables, row.asked.id))
                 .filter(|row| self.has(Mutant::PrunedUnderLease) || !is_named_by_a_lease(tables, row))
                 .filter_map(|row| Some((row.final_attempt()?.ended_at, row.asked.id)))
                 .filter(|(ended_at, _)| *ended_at <= ended_by)

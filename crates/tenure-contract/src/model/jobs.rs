@@ -143,7 +143,7 @@ impl ModelStore {
             rules: asked.rules.clone(),
         };
         let id = asked.id;
-        tables.jobs.insert(id, Row { asked, line, created_at: now, job, attempts: Vec::new() });
+        tables.jobs.insert(id, Row { asked, line, part: None, created_at: now, job, attempts: Vec::new() });
         Ok(Enqueued::Created(id))
     }
 }

@@ -210,7 +210,14 @@ impl LeaseStore for ModelStore {
 
 impl ModelStore {
     /// One report. The key (job, lease) decides: two endings of one grant meet there and one wins.
-    fn end(&self, tables: &mut Tables, worker: WorkerId, lease: LeaseNo, end: &EndJob, now: Timestamp) -> Ended {
+    pub(super) fn end(
+        &self,
+        tables: &mut Tables,
+        worker: WorkerId,
+        lease: LeaseNo,
+        end: &EndJob,
+        now: Timestamp,
+    ) -> Ended {
         let Some(row) = tables.jobs.get_mut(&end.job) else { return Ended::LeaseLost { how: None } };
         let lease = if self.has(Mutant::LeaseIgnored) { row.job.lease.unwrap_or(lease) } else { lease };
         let anyone = self.has(Mutant::WorkerIgnored) || self.has(Mutant::LeaseIgnored);
@@ -269,6 +276,7 @@ fn handed_out(tables: &Tables, id: JobId, run_at: Timestamp) -> ClaimedJob {
         rules: row.job.rules.clone(),
         trace: row.asked.trace.clone(),
         gate: row.asked.gate.clone(),
+        part: row.part.clone(),
         run_at,
         created_at: row.created_at,
     }

@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //! - `tables`: the rows, and the one function that lets core decide and writes what it says
-//! - `jobs`, `leases`, `gates`, `schedules`, `cache`, `journal`, `admin`: the verbs by noun
+//! - `jobs`, `leases`, `gates`, `schedules`, `runs`, `cache`, `journal`, `admin`: the verbs by noun
 //! - [`mutant`]: ways to break it on purpose, to see that the suite notices
 
 mod admin;
@@ -15,6 +15,8 @@ mod gates;
 mod jobs;
 mod journal;
 mod leases;
+mod run_steps;
+mod runs;
 mod schedules;
 mod tables;
 

@@ -41,11 +41,15 @@ pub enum Mutant {
     VersionIgnored,
     /// A fire time may have another job.
     FiredTwice,
+    /// A page moves its partition wherever that is.
+    OffsetIgnored,
+    /// A consolidate does not wait for all.
+    ConsolidateEarly,
 }
 
 impl Mutant {
     /// Every way, each with a case that must notice it.
-    pub const ALL: [(Self, &'static str); 19] = [
+    pub const ALL: [(Self, &'static str); 21] = [
         (Self::LeaseIgnored, "a_stale_worker_cannot_complete_while_its_successor_runs"),
         (Self::WorkerIgnored, "a_worker_cannot_complete_under_the_lease_of_another"),
         (Self::EndedTwice, "a_completion_sent_twice_is_answered_as_done_before"),
@@ -65,5 +69,7 @@ impl Mutant {
         (Self::GateIgnored, "a_gate_lets_so_many_in_at_once"),
         (Self::VersionIgnored, "of_two_that_make_up_different_fires_one_wins"),
         (Self::FiredTwice, "a_fire_time_has_one_job_whatever_is_asked"),
+        (Self::OffsetIgnored, "a_page_that_is_repeated_or_out_of_order_moves_nothing"),
+        (Self::ConsolidateEarly, "a_consolidate_opens_when_the_last_partition_is_done"),
     ];
 }

@@ -9,7 +9,8 @@ use tenure_core::name::{GateName, QueueName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::unique::Policy;
 use tenure_core::{
-    Effect, Event, How, Job, JobId, Json, LeaseNo, Line, NewJob, Refused, State, Timestamp, WorkerId, apply,
+    Effect, Event, How, Job, JobId, Json, LeaseNo, Line, NewJob, Part, PartitionName, Refused, RunId, State, Timestamp,
+    WorkerId, apply,
 };
 use tenure_store::StoreError;
 use tenure_store::cache::Cached;
@@ -19,6 +20,8 @@ use tenure_store::record::{AttemptRecord, Sight};
 use tenure_store::worker::WorkerRecord;
 
 use super::gates::GateRow;
+use super::run_steps as runs;
+use super::runs::{PartitionRow, RunRow, Said};
 use super::schedules::{ScheduleKey, ScheduleRow};
 
 /// Everything the model holds.
@@ -34,6 +37,9 @@ pub(super) struct Tables {
     pub(super) gates: BTreeMap<GateName, GateRow>,
     pub(super) schedules: BTreeMap<ScheduleKey, ScheduleRow>,
     pub(super) last_schedule: i64,
+    pub(super) runs: BTreeMap<RunId, RunRow>,
+    pub(super) partitions: BTreeMap<(RunId, PartitionName), PartitionRow>,
+    pub(super) run_events: Vec<Said>,
     /// Answers by key, and when each was put there.
     pub(super) cache: BTreeMap<String, (Timestamp, Cached)>,
     pub(super) workers: Vec<WorkerRecord>,
@@ -49,6 +55,8 @@ pub(super) struct Row {
     pub(super) asked: NewJob,
     /// Where it waits inside its queue.
     pub(super) line: Line,
+    /// What it is of a run.
+    pub(super) part: Option<Part>,
     pub(super) created_at: Timestamp,
     pub(super) job: Job,
     pub(super) attempts: Vec<Attempt>,
@@ -158,7 +166,12 @@ impl Tables {
         for effect in &applied.effects {
             match *effect {
                 Effect::EndAttempt(how) => ended = Some((how, self.end_attempt(id, &row.job, how, now, end))),
-                Effect::ReopenAttempt => self.attempts(id).for_each(|attempt| attempt.is_final = false),
+                Effect::ReopenAttempt => {
+                    self.attempts(id).for_each(|attempt| attempt.is_final = false);
+                    if let Some(code) = runs::revived(row.job.state) {
+                        runs::tell(self, id, code, None, now);
+                    }
+                }
                 // Where a job waits and whether its end was asked for is part of the job itself here.
                 Effect::RemoveReady | Effect::PutReady | Effect::RequestCancel | Effect::ForgetCancelRequest => {}
             }
@@ -196,6 +209,9 @@ impl Tables {
         if let Some(row) = gate.filter(|_| job.lease.is_some()).and_then(|gate| self.gates.get_mut(gate)) {
             let (health, hold_until) = (end.and_then(EndJob::health), end.and_then(|end| end.hold_until(now)));
             row.events.push(GateEvent { lease: number, at: now, health, hold_until });
+        }
+        if how.is_final() {
+            runs::tell(self, id, how.code(), record.error.as_ref(), now);
         }
         if let Some(row) = self.jobs.get_mut(&id) {
             row.attempts.push(Attempt { record, holder, is_final: how.is_final() });

@@ -88,7 +88,7 @@ fn compact(json: &str) -> String {
 }
 
 /// The message inside an error that [`super::report`] wrote.
-fn message(error: &str) -> String {
+pub(super) fn message(error: &str) -> String {
     let text = error.split_once("\"message\"").map_or(error, |(_, rest)| rest);
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '{' | '}' | '"')).into()
 }

@@ -18,7 +18,7 @@
 //! # Layout
 //! - `line`: reading a line
 //! - `names`: labels and what they stand for
-//! - `enqueue`, `hold`, `report`, `operate`, `gate`, `schedule`, `look`: the verbs
+//! - `enqueue`, `hold`, `report`, `operate`, `gate`, `schedule`, `run`, `look`: the verbs
 
 mod enqueue;
 mod gate;
@@ -28,6 +28,7 @@ mod look;
 mod names;
 mod operate;
 mod report;
+mod run;
 mod schedule;
 
 use std::fmt;
@@ -102,38 +103,48 @@ impl fmt::Display for Mistake {
     }
 }
 
-async fn verb(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
+async fn verb(at: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
     match line.verb.as_str() {
-        "enqueue" => enqueue::enqueue(run, line).await,
-        "advance" => hold::advance(run, line),
-        "expire" => hold::expire(run, line).await,
-        "claim" => hold::claim(run, line).await,
-        "renew" => hold::renew(run, line).await,
-        "reclaim" => hold::reclaim(run, line).await,
-        "drop" => hold::drop_leases(run, line).await,
-        "release_unknown" => hold::release_unknown(run, line).await,
-        "complete" | "fail" | "retry" | "snooze" | "release" | "acknowledge" => report::report(run, line).await,
-        "cancel" => operate::cancel(run, line).await,
-        "requeue" => operate::requeue(run, line).await,
-        "open" => operate::open(run, line).await,
-        "pause" | "resume" => operate::pause(run, line).await,
-        "queue" => operate::queue(run, line).await,
-        "prune" => operate::prune(run, line).await,
-        "rule" => gate::rule(run, line).await,
-        "gate" => gate::gate(run, line).await,
-        "acquire" => gate::acquire(run, line).await,
-        "repair" => gate::repair(run, line).await,
-        "schedule" => schedule::schedule(run, line).await,
-        "scheduled" => schedule::scheduled(run, line).await,
-        "look" => schedule::look(run, line).await,
-        "fire" => schedule::fire(run, line).await,
-        "tick" => schedule::tick(run, line).await,
-        "clock" => schedule::clock(run, line),
-        "show" => look::show(run, line).await,
-        "list" => look::list(run, line).await,
-        "queues" => look::queues(run, line).await,
-        "journal" => look::journal(run, line).await,
-        "seal" => look::seal(run, line).await,
+        "enqueue" => enqueue::enqueue(at, line).await,
+        "advance" => hold::advance(at, line),
+        "expire" => hold::expire(at, line).await,
+        "claim" => hold::claim(at, line).await,
+        "renew" => hold::renew(at, line).await,
+        "reclaim" => hold::reclaim(at, line).await,
+        "drop" => hold::drop_leases(at, line).await,
+        "release_unknown" => hold::release_unknown(at, line).await,
+        "complete" | "fail" | "retry" | "snooze" | "release" | "acknowledge" => report::report(at, line).await,
+        "cancel" => operate::cancel(at, line).await,
+        "requeue" => operate::requeue(at, line).await,
+        "open" => operate::open(at, line).await,
+        "pause" | "resume" => operate::pause(at, line).await,
+        "queue" => operate::queue(at, line).await,
+        "prune" => operate::prune(at, line).await,
+        "rule" => gate::rule(at, line).await,
+        "gate" => gate::gate(at, line).await,
+        "acquire" => gate::acquire(at, line).await,
+        "repair" => gate::repair(at, line).await,
+        "run" => run::run(at, line).await,
+        "add" => run::add(at, line).await,
+        "seal_run" => run::seal(at, line).await,
+        "cancel_run" => run::cancel(at, line).await,
+        "partition" => run::partition(at, line).await,
+        "begin" => run::begin(at, line).await,
+        "page" => run::page(at, line).await,
+        "fold" => run::fold(at, line).await,
+        "runs" => run::list(at, line).await,
+        "partitions" => run::partitions(at, line).await,
+        "schedule" => schedule::schedule(at, line).await,
+        "scheduled" => schedule::scheduled(at, line).await,
+        "look" => schedule::look(at, line).await,
+        "fire" => schedule::fire(at, line).await,
+        "tick" => schedule::tick(at, line).await,
+        "clock" => schedule::clock(at, line),
+        "show" => look::show(at, line).await,
+        "list" => look::list(at, line).await,
+        "queues" => look::queues(at, line).await,
+        "journal" => look::journal(at, line).await,
+        "seal" => look::seal(at, line).await,
         other => Err(format!("there is no verb {other}")),
     }
 }
@@ -152,6 +163,7 @@ fn answers(expected: &[String], got: &[String]) -> bool {
 fn error_words(names: &Names, error: &StoreError) -> Vec<String> {
     match error {
         StoreError::LeaseLost(_) => vec!["lease_lost".into()],
+        StoreError::OffsetMismatch { expected, got } => vec![format!("offset_mismatch:{expected}:{got}")],
         StoreError::NotFound(_) => vec!["not_found".into()],
         StoreError::Conflict(text) => {
             ["conflict".into(), "naming".into()].into_iter().chain(names.in_text(text)).collect()

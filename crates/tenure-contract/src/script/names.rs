@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tenure_core::{JobId, LeaseNo, WorkerId};
+use tenure_core::{JobId, LeaseNo, RunId, WorkerId};
 use tenure_store::lease::ClaimedJob;
 use tenure_store::schedule::ScheduleRecord;
 
@@ -15,6 +15,7 @@ const UNKNOWN: LeaseNo = LeaseNo(i64::MAX - 1);
 #[derive(Default)]
 pub(super) struct Names {
     jobs: BTreeMap<String, JobId>,
+    runs: BTreeMap<String, RunId>,
     workers: BTreeMap<String, WorkerId>,
     leases: BTreeMap<String, LeaseNo>,
     /// The largest fence seen.
@@ -36,6 +37,19 @@ impl Names {
     /// The ids of labels.
     pub(super) fn jobs(&mut self, t: &Fixture, labels: &[String]) -> Result<Vec<JobId>, String> {
         labels.iter().map(|label| self.job(t, label)).collect()
+    }
+
+    /// The id of a run's label; a new one on first use.
+    pub(super) fn run(&mut self, t: &Fixture, label: &str) -> Result<RunId, String> {
+        let digits = label.strip_prefix('R').filter(|digits| digits.parse::<u32>().is_ok());
+        digits.ok_or_else(|| format!("{label} is no run: runs are R1, R2, …"))?;
+        let new = || RunId::from_uuid(*t.new_id().as_uuid());
+        Ok(*self.runs.entry(label.into()).or_insert_with(new))
+    }
+
+    /// The label of a run, or its id.
+    pub(super) fn run_label(&self, run: RunId) -> String {
+        label_of(&self.runs, &run).unwrap_or_else(|| run.to_string())
     }
 
     /// The worker of a label; registered on first use.

@@ -25,6 +25,8 @@ create table tenure.queue (
   fair boolean not null default false,
   -- It has, or had, more lines than one. Never taken back: a job may be on its way into one of them.
   lined boolean not null default false check (lined or not fair),
+  -- It has, or had, jobs that are part of a run.
+  parted boolean not null default false,
   -- An idle worker wants to be woken until then; never cleared, it runs out.
   idle_until timestamptz not null default '-infinity',
   -- When somebody last looked below the floors for rows that were committed late.
@@ -113,9 +115,13 @@ create table tenure.job (
   unique_scope text,
   unique_key text,
   trace text,
+  -- What it is of its run (tenure_core::run::Part): run, run:partition:offset, run/consolidate.
+  part text collate "C" check (length(part) >= 36),
   payload jsonb not null,
   check ((unique_policy is null) = (unique_key is null) and (unique_key is null) = (unique_scope is null))
 );
+
+create index job_part on tenure.job (part) where part is not null;
 
 -- state: 0 queued, 1 retryable, 2 waiting (run_at infinity until it is opened). Claiming deletes the row.
 create table tenure.ready (
@@ -173,6 +179,78 @@ create table tenure.attempt (
 );
 create index attempt_unsuccessful on tenure.attempt (how, job) where final and how <> 1;
 create index attempt_ended on tenure.attempt using brin (ended_at) with (autosummarize = on);
+
+-- Many jobs with one goal (tenure_core::run). state: 0 queued 1 running 2 succeeded 3 failed 4 canceled. fan, how the
+-- consolidate stands: 0 none 1 waiting 2 skipped 3 open, 10 + how. Counts are written by the fold and by operators only,
+-- who hold the row; whoever adds members holds it for key share, which a seal waits for.
+create table tenure.run (
+  id uuid primary key,
+  tenant int not null,
+  owner text,
+  source text,
+  state smallint not null default 0 check (state between 0 and 4),
+  sealed boolean not null,
+  fail_fast boolean not null,
+  tolerated bigint not null check (tolerated >= 0),
+  expired boolean not null default false,
+  total bigint not null default 0 check (total >= 0),
+  done bigint not null default 0 check (done >= 0),
+  failed bigint not null default 0 check (failed >= 0),
+  canceled bigint not null default 0 check (canceled >= 0),
+  consolidate uuid unique,
+  fan smallint not null check ((fan = 0) = (consolidate is null)),
+  -- What is left of it is being canceled.
+  sweeping boolean not null default false,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  finished_at timestamptz check ((finished_at is null) = (state in (0, 1))),
+  deadline timestamptz,
+  last_error jsonb,
+  check (state <> 2 or sealed),
+  check (sealed or deadline is not null)
+) with (fillfactor = 50);
+create index run_state on tenure.run (state, id);
+create index run_deadline on tenure.run (deadline) where state in (0, 1) and deadline is not null;
+create index run_sweeping on tenure.run (id) where sweeping;
+
+-- One stream of pages. `job` is the page that is next or was last; next_offset moves in that page's own transaction.
+create table tenure.partition (
+  run uuid not null,
+  name text collate "C" not null check (name ~ '^[A-Za-z0-9._:/-]{1,100}$'),
+  state smallint not null default 0 check (state between 0 and 4),
+  next_offset bigint not null check (next_offset >= 0),
+  page_limit int not null check (page_limit between 1 and 1000000),
+  rows bigint not null default 0 check (rows >= 0),
+  expected bigint,
+  job uuid not null unique,
+  finished boolean not null default false check (finished or state <> 2),
+  last_error jsonb,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  moved_at timestamptz not null,
+  primary key (run, name)
+) with (fillfactor = 70);
+create index partition_active on tenure.partition (moved_at) where state in (0, 1);
+
+-- What jobs said of their run; folded and deleted. told: 0 added, 9 started, how, or -how for one that was revived.
+create table tenure.run_event (
+  id bigint generated always as identity (cache 1) primary key,
+  xid xid8 not null default pg_current_xact_id(),
+  part text not null,
+  job uuid,
+  told smallint not null check (told between -5 and 9),
+  members bigint not null default 1,
+  at timestamptz not null,
+  error jsonb
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+create index run_event_fold on tenure.run_event (xid);
+
+-- One folds at a time. Events of older transactions are folded.
+create table tenure.run_fold (
+  folded_to xid8 not null
+);
+create unique index run_fold_one on tenure.run_fold ((true));
+insert into tenure.run_fold (folded_to) values ('0');
 
 -- policy: 1 while_active, 2 unless_failed, 3 forever, 4 window. Endings touch no key; the next enqueue that meets a key
 -- whose holder has let go takes it over. Idempotency keys are windows in a scope no kind can have.

@@ -135,4 +135,19 @@ from tenure.gate_event e join tenure.gate g on g.id = e.gate where e.xid < g.fol
 union all
 select 'G1', u.job, format('lease %s has passed its gate without a permit', l.no)
 from tenure.lease l cross join lateral unnest(l.jobs, l.gates) u (job, gate) join tenure.job j on j.id = u.job
-where strpos(j.line, '/') > 0 and u.gate is null and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no);
+where strpos(j.line, '/') > 0 and u.gate is null and not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+union all
+select 'R1', null, format('run %s counts %s done, %s failed, %s canceled, its partitions say %s, %s, %s', r.id, r.done, r.failed, r.canceled, p.done, p.failed, p.canceled)
+from tenure.run r join (
+  select run, count(*) filter (where state = 2) as done, count(*) filter (where state = 3) as failed, count(*) filter (where state = 4) as canceled
+  from tenure.partition group by run
+) p on p.run = r.id
+where r.done < p.done or r.failed < p.failed or r.canceled < p.canceled or r.done + r.failed + r.canceled > r.total + coalesce(
+  (select sum(e.members) from tenure.run_event e where e.told = 0 and e.part = r.id::text), 0)
+union all
+select 'R2', r.consolidate, format('run %s was consolidated, and its partition %s is not done', r.id, p.name)
+from tenure.run r join tenure.partition p on p.run = r.id
+where r.fan in (3, 11) and p.state in (0, 1)
+union all
+select 'R3', null, format('run %s has heard what is below %s, where it is never heard', left(e.part, 36), f.folded_to)
+from tenure.run_event e cross join tenure.run_fold f where e.xid < f.folded_to;

@@ -91,7 +91,7 @@ create function tenure.idempotency_scope() returns text language sql immutable p
 create function tenure.enqueue_rows(
   _ids uuid[], _tenants text[], _queues text[], _kinds text[], _payloads jsonb[], _priorities smallint[], _run_ats timestamptz[],
   _delays_ms bigint[], _waiting boolean[], _max_attempts smallint[], _max_losses smallint[], _backoffs text[], _traces text[],
-  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null, _gates text[] default null)
+  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null, _gates text[] default null, _parts text[] default null)
   returns table (ord int, job uuid, created boolean, state text) language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
@@ -154,16 +154,19 @@ begin
     update tenure.queue q set lined = true
       where q.id = any (array(select n.queue from unnest(queues, lines) n (queue, line) where n.line <> '')) and not q.lined;
   end if;
+  if _parts is not null then
+    update tenure.queue q set parted = true where q.id = any (queues) and not q.parted;
+  end if;
   -- One unnest of everything: subscripts into arrays of text are linear, a batch of them quadratic.
   with input as materialized (
     select * from unnest(_ids, holders, tenants, queues, _kinds, _payloads, _priorities, _run_ats, _delays_ms, _waiting, _max_attempts, _max_losses, _backoffs, _traces,
-      _policies, _scopes, _keys, lines) with ordinality
-      i (id, holder, tenant, queue, kind, payload, priority, run_at, delay_ms, waiting, max_attempts, max_losses, backoff, trace, policy, scope, key, line, ord)
+      _policies, _scopes, _keys, lines, _parts) with ordinality
+      i (id, holder, tenant, queue, kind, payload, priority, run_at, delay_ms, waiting, max_attempts, max_losses, backoff, trace, policy, scope, key, line, part, ord)
     where i.holder = i.id
   ), j as (
-    insert into tenure.job (id, created_at, run_at, tenant, queue, line, priority, max_attempts, max_losses, kind, backoff, unique_policy, unique_scope, unique_key, trace, payload)
+    insert into tenure.job (id, created_at, run_at, tenant, queue, line, priority, max_attempts, max_losses, kind, backoff, unique_policy, unique_scope, unique_key, trace, part, payload)
     select i.id, moment, greatest(coalesce(i.run_at, moment + coalesce(i.delay_ms, 0) * interval '1 ms'), moment),
-      i.tenant, i.queue, i.line, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.policy, i.scope, i.key, i.trace, i.payload
+      i.tenant, i.queue, i.line, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.policy, i.scope, i.key, i.trace, i.part, i.payload
     from input i order by i.id, i.ord                             -- two sends of one batch in another order must not wait for each other
     on conflict (id) do nothing
     returning tenure.job.id, tenure.job.queue, tenure.job.line, tenure.job.priority, tenure.job.run_at

@@ -12,6 +12,14 @@ declare j tenure.job; begin
   return j;
 end $$;
 
+-- A job says to its run how it ended, or that it was revived. Most are part of none. A page that another one follows has
+-- nothing to say, nor one that is not its partition's.
+create function tenure.tell_run(_job uuid, _told smallint, _at timestamptz, _error jsonb default null) returns void language sql as $$
+  insert into tenure.run_event (part, job, told, at, error)
+  select j.part, j.id, _told, _at, _error from tenure.job j
+  where j.id = _job and j.part is not null and (strpos(j.part, ':') = 0 or (select count(*) from tenure.partition p where p.job = j.id) > 0)
+$$;
+
 -- Ends a waiting job at once; asks the holder of a running one, or fences it with force. Answers canceled, requested or before.
 -- With force it may run in a transaction that stays open, so it holds the lease for key share: reclaim skips it then.
 create function tenure.cancel(job uuid, force boolean default false, tenant text default null, actor text default null, reason text default null, now timestamptz default null)
@@ -34,7 +42,10 @@ begin
       returning attempt.job, attempt.lease
     )
     insert into tenure.journal (at, event, lease, jobs, actor, reason) select moment, 15, a.lease, array[a.job], who, cancel.reason from a;
-    if found then return 'canceled'; end if;
+    if found then
+      perform tenure.tell_run(of_job, 5::smallint, moment);
+      return 'canceled';
+    end if;
     state := tenure.state_of(of_job);
     if state = 'canceled' then return 'before'; end if;
     if state in ('succeeded', 'failed', 'dead') then
@@ -63,7 +74,10 @@ begin
       select l.gates[array_position(l.jobs, a.job)], a.lease, moment from a join tenure.lease l on l.no = a.lease where l.gates[array_position(l.jobs, a.job)] is not null
     )
     insert into tenure.journal (at, event, lease, jobs, actor, reason) select moment, 15, a.lease, array[a.job], who, cancel.reason from a;
-    if found then return 'canceled'; end if;
+    if found then
+      perform tenure.tell_run(of_job, 5::smallint, moment);
+      return 'canceled';
+    end if;
   end loop;
   raise exception 'job % keeps changing hands', of_job using errcode = '40001';
 end $$;
@@ -76,6 +90,7 @@ declare
   moment timestamptz := coalesce(now, clock_timestamp());
   j tenure.job;
   holder uuid;
+  was smallint;
 begin
   perform tenure.check_text('reason', reason);
   j := tenure.find_job(requeue.job, requeue.tenant);
@@ -90,12 +105,13 @@ begin
     -- A new version, not only a lock: an enqueue with an older snapshot must fail, not take over what it sees as ended. (Forever is never taken over.)
     update tenure.unique_key k set job = j.id where k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key and k.policy <> 3;
   end if;
-  update tenure.attempt a set final = false where a.job = j.id and a.final and a.how in (3, 4, 5);
+  update tenure.attempt a set final = false where a.job = j.id and a.final and a.how in (3, 4, 5) returning a.how into was;
   if not found then
     raise exception 'job % cannot be requeued: it is %', j.id, tenure.state_of(j.id) using errcode = 'TN409';
   end if;
   delete from tenure.cancel_request c where c.job = j.id;
   insert into tenure.ready (run_at, job, queue, line, priority) values (moment, j.id, j.queue, j.line, j.priority);
+  perform tenure.tell_run(j.id, (- was)::smallint, moment);
   insert into tenure.journal (at, event, jobs, actor, reason) values (moment, 3, array[j.id], coalesce(requeue.actor, session_user), requeue.reason);
   perform tenure.wake(q.name) from tenure.queue q where q.id = j.queue;
 end $$;
@@ -139,6 +155,9 @@ declare gone uuid[]; mine uuid[]; begin
     select a.job from tenure.attempt a
     where a.final and a.ended_at <= _before and (a.how <> 4 or _dead_too)
       and not exists (select from tenure.attempt b join tenure.lease l on l.no = b.lease where b.job = a.job)
+      -- What a run may yet revive.
+      and not exists (select from tenure.partition p where p.job = a.job and p.state <> 2)
+      and not exists (select from tenure.run r where r.consolidate = a.job and r.state in (0, 1, 3))
     order by a.job limit _limit for update skip locked
   ) p;
   if gone is null then return 0; end if;

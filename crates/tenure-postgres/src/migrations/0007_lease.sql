@@ -26,7 +26,7 @@ begin
   ), decided as materialized (
     select h.*,
       (case when exists (select from tenure.cancel_request c where c.job = h.job) and h.losses < j.max_losses then 5
-            when h.losses >= j.max_losses then 4 else 8 end)::smallint as ending
+            when h.losses >= j.max_losses then 4 else 8 end)::smallint as ending, j.part
     from held h cross join lateral (select * from tenure.job j where j.id = h.job offset 0) j
   ), ended as (
     insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final, error)
@@ -34,7 +34,7 @@ begin
       case when d.ending = 4 then jsonb_build_object('code', 'lease_lost', 'message', format('lost its lease %s times', d.losses)) end
     from decided d order by d.job
     on conflict do nothing
-    returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses, attempt.worker
+    returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses, attempt.worker, attempt.error
   ), again as (
     insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state)
     select moment + tenure.loss_delay(e.losses), e.job, j.queue, j.line, j.priority, e.attempt - 1, e.losses, 0
@@ -42,6 +42,10 @@ begin
   ), left_gate as (
     insert into tenure.gate_event (gate, lease, at)
     select d.gate, e.lease, moment from ended e join decided d on d.job = e.job and d.no = e.lease where d.gate is not null
+  ), told as (
+    insert into tenure.run_event (part, job, told, at, error)
+    select d.part, e.job, e.how, moment, e.error from ended e join decided d on d.job = e.job and d.no = e.lease
+    where d.part is not null and e.how in (4, 5) and (strpos(d.part, ':') = 0 or (select count(*) from tenure.partition p where p.job = e.job) > 0)
   ), dropped as (
     delete from tenure.lease l where l.no = any (gone)
   ), noted as (
@@ -81,6 +85,10 @@ begin
   ), left_gate as (
     insert into tenure.gate_event (gate, lease, at)
     select d.gate, e.lease, moment from ended e join decided d on d.job = e.job and d.no = e.lease where d.gate is not null
+  ), told as (
+    insert into tenure.run_event (part, job, told, at)
+    select j.part, e.job, 5, moment from ended e cross join lateral (select * from tenure.job j where j.id = e.job offset 0) j
+    where e.how = 5 and j.part is not null and (strpos(j.part, ':') = 0 or (select count(*) from tenure.partition p where p.job = e.job) > 0)
   ), dropped as (
     delete from tenure.lease l where l.no = any (gone)
   ), noted as (
@@ -119,7 +127,10 @@ begin
     select l.gates[array_position(l.jobs, a.job)], _lease, moment, 1 from a join tenure.lease l on l.no = _lease where l.gates[array_position(l.jobs, a.job)] is not null
   )
   insert into tenure.journal (at, worker, event, lease, jobs) select moment, _worker, 11, _lease, array[a.job] from a;
-  if found then return; end if;
+  if found then
+    perform tenure.tell_run(_job, 1::smallint, moment);
+    return;
+  end if;
   if exists (select from tenure.attempt a where a.job = _job and a.lease = _lease and a.how = 1) then
     raise exception 'job % was completed before under lease %: this transaction must not commit its effects again', _job, _lease using errcode = 'TN002';
   end if;

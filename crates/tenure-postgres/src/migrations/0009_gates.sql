@@ -183,7 +183,7 @@ $$;
 create function tenure.claim_lines(_worker int, _queue text, _limit bigint, _lines text[], _shares int[], _order smallint[], _now timestamptz default null)
   returns table (canceled boolean, no bigint, lease_ttl_ms int, due timestamptz, job uuid, attempt smallint, losses smallint, run_at timestamptz,
     created_at timestamptz, kind text, payload text, priority smallint, max_attempts smallint, max_losses smallint, backoff text, trace text, tenant text,
-    line text, why text, until timestamptz) language plpgsql
+    line text, why text, until timestamptz, part text) language plpgsql
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 #variable_conflict use_column
 declare
@@ -258,6 +258,10 @@ begin
     from taken t cross join drawn d where t.job = any (array(select job from doomed))
     order by t.job
     returning job, lease
+  ), told as (
+    insert into tenure.run_event (part, job, told, at)
+    select j.part, e.job, 5, moment from ended e cross join lateral (select j.part from tenure.job j where j.id = e.job offset 0) j
+    where j.part is not null and (strpos(j.part, ':') = 0 or (select count(*) from tenure.partition p where p.job = e.job) > 0)
   ), noted as (
     insert into tenure.journal (at, worker, event, lease, jobs)
     select g.claimed_at, _worker, 1, g.no, g.jobs from granted g
@@ -265,13 +269,13 @@ begin
     select moment, _worker, 15, min(e.lease), array_agg(e.job) from ended e having count(*) > 0
   )
   select false, g.no, ttl_ms, moment, k.job, k.attempt, k.losses, k.run_at, j.created_at, j.kind, j.payload::text, j.priority, j.max_attempts, j.max_losses,
-    j.backoff, j.trace, t.name, k.line, null::text, null::timestamptz
+    j.backoff, j.trace, t.name, k.line, null::text, null::timestamptz, j.part
   from kept k cross join granted g join tenure.job j on j.id = k.job join tenure.tenant t on t.id = j.tenant
   union all
-  select true, e.lease, ttl_ms, moment, e.job, 0::smallint, 0::smallint, null, null, null, null, null, null, null, null, null, null, t.line, null, null
+  select true, e.lease, ttl_ms, moment, e.job, 0::smallint, 0::smallint, null, null, null, null, null, null, null, null, null, null, t.line, null, null, null
   from ended e join taken t on t.job = e.job
   union all
-  select false, null, ttl_ms, moment, null, null, null, null, null, null, null, null, null, null, null, null, null, l.line, l.why, l.until
+  select false, null, ttl_ms, moment, null, null, null, null, null, null, null, null, null, null, null, null, null, l.line, l.why, l.until, null
   from unnest(_lines, whys, untils) l (line, why, until) where l.why is not null;
 end $$;
 

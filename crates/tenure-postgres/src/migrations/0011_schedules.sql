@@ -47,7 +47,7 @@ select g.id, g.at, coalesce(w.name, g.actor) as who,
   (array['claimed', 'cancel_requested', 'requeued', 'opened', 'pruned', 'queue_paused', 'queue_resumed', 'journal_dropped',
     'rehomed', null, 'succeeded', 'retry', 'failed', 'dead', 'canceled', 'snoozed', 'released', 'lost', null, 'refused', 'gate_paused',
     'gate_resumed', 'gate_tripped', 'gate_reset', 'gate_healed', 'gate_ruled', 'schedule_set', 'schedule_removed', 'schedule_paused',
-    'schedule_resumed'])[g.event] as event,
+    'schedule_resumed', 'run_created', 'run_sealed', 'run_ended', 'run_reopened', 'run_canceled', 'partition_resumed', 'partition_reset'])[g.event] as event,
   g.lease, u.job, g.reason, g.details
 from tenure.journal g
 left join tenure.worker w on w.id = g.worker

@@ -54,6 +54,10 @@ with q as materialized (
   from taken t cross join drawn d where t.job = any (array(select job from doomed))
   order by t.job
   returning job, lease
+), told as (
+  insert into tenure.run_event (part, job, told, at)
+  select j.part, e.job, 5, coalesce($6::timestamptz, clock_timestamp()) from ended e cross join lateral (select j.part from tenure.job j where j.id = e.job offset 0) j
+  where j.part is not null and (strpos(j.part, ':') = 0 or (select count(*) from tenure.partition p where p.job = e.job) > 0)
 ), noted as (
   insert into tenure.journal (at, worker, event, lease, jobs)
   select g.claimed_at, $1::int, 1, g.no, g.jobs from granted g
@@ -62,14 +66,14 @@ with q as materialized (
 )
 select false as canceled, g.no, q.lease_ttl_ms, q.due, k.job, k.attempt, k.losses, k.run_at, j.created_at, j.kind, j.payload::text as payload,
   j.priority, j.max_attempts, j.max_losses, j.backoff, j.trace,
-  case when j.tenant = u.id then u.name else (select t.name from tenure.tenant t where t.id = j.tenant) end as tenant
+  case when j.tenant = u.id then u.name else (select t.name from tenure.tenant t where t.id = j.tenant) end as tenant, j.part
 from kept k
 cross join granted g
 cross join q
 join tenure.job j on j.id = k.job
 left join usual u on true
 union all
-select true, e.lease, q.lease_ttl_ms, q.due, e.job, 0::smallint, 0::smallint, null, null, null, null, null, null, null, null, null, null
+select true, e.lease, q.lease_ttl_ms, q.due, e.job, 0::smallint, 0::smallint, null, null, null, null, null, null, null, null, null, null, null
 from ended e cross join q
 union all
-select false, null, q.lease_ttl_ms, q.due, null, null, null, null, null, null, null, null, null, null, null, null, null from q where q.lined
+select false, null, q.lease_ttl_ms, q.due, null, null, null, null, null, null, null, null, null, null, null, null, null, null from q where q.lined

@@ -12,9 +12,9 @@
 with moment as materialized (
   select coalesce($7::timestamptz, clock_timestamp()) as at
 ), held as materialized (
-  select l.no, u.job, u.attempt, u.losses, u.gate, l.claimed_at
+  select l.no, l.queue, u.job, u.attempt, u.losses, u.gate, l.claimed_at
   from (
-    select l.no, l.claimed_at, l.jobs, l.attempts, l.losses, l.gates from tenure.lease l
+    select l.no, l.queue, l.claimed_at, l.jobs, l.attempts, l.losses, l.gates from tenure.lease l
     where l.no = any ($2::bigint[])
       and l.worker = $1::int
     for key share
@@ -31,6 +31,13 @@ with moment as materialized (
   insert into tenure.gate_event (gate, lease, at, health)
   select h.gate, e.lease, (select at from moment), 1 from ended e join held h on h.job = e.job and h.no = e.lease and h.gate is not null
   where exists (select from held where gate is not null)
+), told as (
+  -- Those of runs say so; in a queue that never had one nobody looks.
+  insert into tenure.run_event (part, job, told, at)
+  select j.part, e.job, 1, (select at from moment) from ended e
+  cross join lateral (select j.part from tenure.job j where j.id = e.job offset 0) j
+  where j.part is not null and exists (select from tenure.queue q where q.parted and q.id = any (array(select queue from held)))
+    and (strpos(j.part, ':') = 0 or (select count(*) from tenure.partition p where p.job = e.job) > 0)
 ), emptied as materialized (
   select lease, array_agg(job) as jobs from ended group by lease
 ), noted as (

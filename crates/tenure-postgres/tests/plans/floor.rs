@@ -149,7 +149,7 @@ fn ours() -> String {
         "create schema ours;
 create function ours.claim(int, text, bigint, timestamptz[], uuid[], timestamptz, smallint[])
   returns table (canceled boolean, no bigint, lease_ttl_ms int, due timestamptz, job uuid, attempt smallint, losses smallint, run_at timestamptz, created_at timestamptz,
-    kind text, payload text, priority smallint, max_attempts smallint, max_losses smallint, backoff text, trace text, tenant text)
+    kind text, payload text, priority smallint, max_attempts smallint, max_losses smallint, backoff text, trace text, tenant text, part text)
   language plpgsql as $f$
 #variable_conflict use_column
 begin return query

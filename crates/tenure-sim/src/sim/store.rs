@@ -101,6 +101,8 @@ impl JobStore for Wire {
     }
 }
 
+tenure_store::forward_runs!(Wire, store);
+
 #[async_trait]
 impl CacheStore for Wire {
     async fn find_cached(&self, key: &str) -> Result<Option<Cached>, StoreError> {

@@ -3,7 +3,7 @@
 -- Zero rows means that nothing of this priority is due.
 select ready.job, ready.run_at, ready.attempt, ready.losses, tenant.name, job.kind, job.payload, job.max_attempts,
     job.max_losses, job.backoff, job.trace, job.created_at, job.line,
-    exists (select 1 from cancel_request where cancel_request.job = ready.job)
+    exists (select 1 from cancel_request where cancel_request.job = ready.job), job.part
 from ready
 cross join job on job.id = ready.job
 cross join tenant on tenant.id = job.tenant

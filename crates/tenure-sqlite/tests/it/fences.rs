@@ -41,6 +41,11 @@ async fn holds(name: &str, fixture: &Fixture) -> bool {
         "a tenant sees its own" => a_tenant_sees_its_own(fixture).await,
         "a lease in use is kept" => a_lease_in_use_is_kept(fixture).await,
         "a job is pruned after its leases" => a_job_is_pruned_after_its_leases(fixture).await,
+        "a page moves its own partition, from where it is" => {
+            story("a_page_that_is_repeated_or_out_of_order_moves_nothing", fixture).await
+        }
+        "a page of an ended partition moves nothing" => story("the_first_that_fails_may_end_the_others", fixture).await,
+        "what a run may revive is kept" => story("what_a_run_may_revive_is_not_pruned", fixture).await,
         "what a gate has counted is gone" => what_a_gate_has_counted_is_gone(fixture).await,
         "a schedule moves on from where it was read" => a_schedule_moves_on_from_where_it_was_read(fixture).await,
         "a fire time has one job" => a_fire_time_has_one_job(fixture).await,
@@ -48,6 +53,13 @@ async fn holds(name: &str, fixture: &Fixture) -> bool {
         "a fire is not before its time" => a_fire_is_not_before_its_time(fixture).await,
         other => panic!("the fence `{other}` has no case here"),
     }
+}
+
+/// Whether a story of the contract goes as it is told.
+async fn story(name: &str, fixture: &Fixture) -> bool {
+    let store = std::sync::Arc::new(fixture.store.clone());
+    let fixture = tenure_contract::Fixture::new("sqlite", store, fixture.clock.clone());
+    tenure_contract::run_case(name, fixture).await.is_ok()
 }
 
 /// A permit that was given back once is there once: the third claim finds the gate full.

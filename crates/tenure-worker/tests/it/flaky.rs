@@ -263,6 +263,8 @@ impl GateStore for Flaky {
     }
 }
 
+tenure_store::forward_runs!(Flaky, inner);
+
 #[async_trait]
 impl CacheStore for Flaky {
     async fn find_cached(&self, key: &str) -> Result<Option<Cached>, StoreError> {

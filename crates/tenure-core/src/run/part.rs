@@ -1,0 +1,129 @@
+//! What a job is of a run: an item, a page of a partition, or the consolidate.
+//!
+//! The text of a page is its stable id, `run:partition:offset`; it is what logs and tables show.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+use crate::id::JobId;
+use crate::invalid::Invalid;
+use crate::name::PartitionName;
+use crate::time::Timestamp;
+
+/// Largest offset of a page.
+pub const PARTITION_OFFSET_MAX: u64 = 1 << 62;
+
+/// A run's id: a uuid v7 made by the client, so that a run created twice is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId(Uuid);
+
+impl RunId {
+    /// A new id from the time and ten random bytes.
+    pub fn from_parts(now: Timestamp, random: [u8; 10]) -> Self {
+        Self(*JobId::from_parts(now, random).as_uuid())
+    }
+
+    /// Takes a uuid as it came from a store.
+    pub const fn from_uuid(uuid: Uuid) -> Self {
+        Self(uuid)
+    }
+
+    /// The uuid.
+    pub const fn as_uuid(&self) -> &Uuid {
+        &self.0
+    }
+
+    /// Refuses what no job id could be either: runs are listed by id as jobs are.
+    pub fn check(&self, now: Timestamp) -> Result<(), Invalid> {
+        JobId::from_uuid(self.0).check(now).map_err(|refused| Invalid { field: "run", ..refused })
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_hyphenated().fmt(f)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = Invalid;
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refuse = |_| Invalid::new("run", text, "a run id is a uuid such as 01933c5e-7b5a-7000-8000-000000000001");
+        Uuid::try_parse(text).map(Self).map_err(refuse)
+    }
+}
+
+/// What a job is of its run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// One of its items: `<run>`.
+    Item(RunId),
+    /// A page: `<run>:<partition>:<offset>`.
+    Page {
+        /// Of which run.
+        run: RunId,
+        /// Of which partition.
+        partition: PartitionName,
+        /// Where it begins.
+        offset: u64,
+    },
+    /// The job that waits for all the others: `<run>/consolidate`.
+    Consolidate(RunId),
+}
+
+impl Part {
+    /// Whose part it is.
+    pub const fn run(&self) -> RunId {
+        match self {
+            Self::Item(run) | Self::Consolidate(run) | Self::Page { run, .. } => *run,
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Item(run) => run.fmt(f),
+            Self::Page { run, partition, offset } => write!(f, "{run}:{partition}:{offset}"),
+            Self::Consolidate(run) => write!(f, "{run}/consolidate"),
+        }
+    }
+}
+
+impl FromStr for Part {
+    type Err = Invalid;
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refuse = || Invalid::new("part", text, "a part of a run is its id, id:partition:offset or id/consolidate");
+        let (run, rest) = text.split_at_checked(36).ok_or_else(refuse)?;
+        let run: RunId = run.parse()?;
+        match (rest, rest.strip_prefix(':').and_then(|rest| rest.rsplit_once(':'))) {
+            ("", _) => Ok(Self::Item(run)),
+            ("/consolidate", _) => Ok(Self::Consolidate(run)),
+            (_, Some((partition, offset))) => {
+                let offset = offset.parse().map_err(|_| refuse())?;
+                Ok(Self::Page { run, partition: partition.parse()?, offset })
+            }
+            _ => Err(refuse()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_part_is_its_own_inverse() {
+        let run = RunId::from_parts(Timestamp::from_micros(1_763_197_200_000_000), [1; 10]);
+        let page = |name: &str| Part::Page { run, partition: name.parse().unwrap(), offset: 60 };
+        for part in [Part::Item(run), Part::Consolidate(run), page("p1"), page("price:0-100"), page("a/consolidate")] {
+            assert_eq!(part.to_string().parse(), Ok(part.clone()));
+            assert_eq!(part.run(), run);
+        }
+        for wrong in ["", "p1:0", &format!("{run}:p1"), &format!("{run}:p1:x"), &format!("{run}/x")] {
+            assert!(wrong.parse::<Part>().is_err(), "{wrong}");
+        }
+    }
+}

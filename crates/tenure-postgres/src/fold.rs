@@ -1,0 +1,243 @@
+//! Folding: what jobs said of their runs is counted, and what follows is done.
+//!
+//! One folds at a time, by a row that the others skip. Runs and partitions that somebody else holds are left for the next
+//! time with everything that was said of them; then the floor below which nobody looks again stays where it is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use deadpool_postgres::Transaction;
+use tenure_core::run::{Act, Part, Partition, Run, RunEvent, Told};
+use tenure_core::{JobId, RunId, RunState};
+use tenure_store::StoreError;
+use tenure_store::operate::Word;
+use tenure_store::record::Sight;
+use tenure_store::run::{FOLD_MAX, FoldedRuns, RunRecord};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::call::{Failed, Param};
+use crate::run::record;
+use crate::statement;
+use crate::store::PgStore;
+use crate::value::{Moment, get, named, time};
+
+/// A sentence and its number.
+type Said = (i64, RunEvent);
+
+impl PgStore {
+    pub(crate) async fn fold_all(&self, tx: &Transaction<'_>) -> Result<FoldedRuns, Failed> {
+        let mut folded = FoldedRuns::default();
+        if tx.query_typed_opt("select from tenure.run_fold for update skip locked", &[]).await?.is_none() {
+            return Ok(folded);
+        }
+        let now = self.time(tx).await?;
+        let heard = self.fold_said(tx, &mut folded).await?;
+        let at = Moment(now);
+        let sql = "select id from tenure.run where state in (0, 1) and deadline is not null and deadline <= $1
+            order by deadline limit 100 for no key update skip locked";
+        let overdue = ids(&tx.query_typed(sql, &[(&at, Type::TIMESTAMPTZ)]).await?)?;
+        for id in &overdue {
+            let RunRecord { mut run, .. } = self.one_run(tx, statement::HOLD_RUN, &Sight::All, *id).await?;
+            let was = run.state;
+            run.expire(now);
+            self.stop(tx, *id, &mut run).await?;
+            self.told_of(tx, *id, was, &run).await?;
+        }
+        let sql = "select id from tenure.run where sweeping order by id limit 100 for no key update skip locked";
+        let mut swept = 0;
+        for id in ids(&tx.query_typed(sql, &[]).await?)? {
+            let left = FOLD_MAX.saturating_sub(swept);
+            swept += if left > 0 { self.sweep(tx, id, left).await? } else { 0 };
+        }
+        folded.changes = u64::from(heard) + overdue.len() as u64 + u64::from(swept);
+        folded.more = heard >= FOLD_MAX || swept > 0;
+        Ok(folded)
+    }
+
+    /// Folds a batch of sentences; answers how many there were.
+    async fn fold_said(&self, tx: &Transaction<'_>, folded: &mut FoldedRuns) -> Result<u32, Failed> {
+        let limit = i64::from(FOLD_MAX);
+        let rows = tx.query_typed(&self.text(statement::READ_RUN_EVENTS), &[(&limit, Type::INT8)]).await?;
+        let Some(first) = rows.first() else { return Ok(0) };
+        let floor: String = get(first, "floor")?;
+        let mut by_run: BTreeMap<RunId, Vec<Said>> = BTreeMap::new();
+        for row in &rows {
+            let (run, said) = said(row)?;
+            by_run.entry(run).or_default().push(said);
+        }
+        let mut heard: Vec<i64> = Vec::with_capacity(rows.len());
+        for found in self.lock_runs(tx, by_run.keys()).await? {
+            let Some(events) = by_run.get(&found.id) else { continue };
+            if self.fold_run(tx, found, events, folded).await? {
+                heard.extend(events.iter().map(|(id, _)| *id));
+            }
+        }
+        tx.execute_typed("delete from tenure.run_event where id = any ($1)", &[(&heard, Type::INT8_ARRAY)]).await?;
+        // Everything older than the floor was seen by the statement above and is counted now.
+        if heard.len() == rows.len() && rows.len() < FOLD_MAX as usize {
+            let sql = "update tenure.run_fold set folded_to = $1::text::xid8";
+            tx.execute_typed(sql, &[(&floor, Type::TEXT)]).await?;
+        }
+        Ok(u32::try_from(heard.len()).unwrap_or(u32::MAX))
+    }
+
+    async fn lock_runs(
+        &self,
+        tx: &Transaction<'_>,
+        runs: impl Iterator<Item = &RunId>,
+    ) -> Result<Vec<RunRecord>, Failed> {
+        let ids: Vec<uuid::Uuid> = runs.map(|run| *run.as_uuid()).collect();
+        let rows = tx.query_typed(&self.text(statement::LOCK_RUNS), &[(&ids, Type::UUID_ARRAY)]).await?;
+        Ok(rows.iter().map(record).collect::<Result<_, _>>()?)
+    }
+
+    /// Folds what was said of one run; `false` when one of its partitions is just committing a page.
+    async fn fold_run(
+        &self,
+        tx: &Transaction<'_>,
+        found: RunRecord,
+        events: &[Said],
+        folded: &mut FoldedRuns,
+    ) -> Result<bool, Failed> {
+        let RunRecord { id, mut run, consolidate, .. } = found;
+        let mut names: Vec<(RunId, String)> =
+            events.iter().filter_map(|(_, event)| Some((id, event.told.partition()?.to_string()))).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut partitions: HashMap<String, Partition> = HashMap::new();
+        if !names.is_empty() {
+            let locked = self.lock_partitions(tx, &names).await?;
+            if locked.len() < names.len() {
+                return Ok(false);
+            }
+            partitions = locked.into_iter().map(|(record, heart)| (record.name.to_string(), heart)).collect();
+        }
+        let (was, before) = (run.state, partitions.clone());
+        for (_, event) in events {
+            let partition = event.told.partition().and_then(|name| partitions.get_mut(name.as_str()));
+            run.hear(event, partition);
+        }
+        partitions.retain(|name, partition| before.get(name) != Some(partition));
+        self.save_partitions(tx, id, &partitions).await?;
+        let act = run.settle(self.time(tx).await?);
+        self.save_run(tx, id, &run, None).await?;
+        self.act(tx, id, &mut run, act, consolidate, folded).await?;
+        self.told_of(tx, id, was, &run).await?;
+        Ok(true)
+    }
+
+    pub(crate) async fn save_partitions(
+        &self,
+        tx: &Transaction<'_>,
+        run: RunId,
+        partitions: &HashMap<String, Partition>,
+    ) -> Result<(), Failed> {
+        if partitions.is_empty() {
+            return Ok(());
+        }
+        let runs = vec![*run.as_uuid(); partitions.len()];
+        let names: Vec<&str> = partitions.keys().map(String::as_str).collect();
+        let states: Vec<i16> = partitions.values().map(|partition| partition.state.code()).collect();
+        let errors: Vec<Option<&str>> = partitions.values().map(|partition| partition.last_error.as_deref()).collect();
+        let now = self.moment();
+        let params: [Param<'_>; 5] = [
+            (&runs, Type::UUID_ARRAY),
+            (&names, Type::TEXT_ARRAY),
+            (&states, Type::INT2_ARRAY),
+            (&errors, Type::TEXT_ARRAY),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        tx.execute_typed(&self.text(statement::SAVE_PARTITIONS), &params).await?;
+        Ok(())
+    }
+
+    async fn act(
+        &self,
+        tx: &Transaction<'_>,
+        id: RunId,
+        run: &mut Run,
+        act: Option<Act>,
+        consolidate: Option<JobId>,
+        folded: &mut FoldedRuns,
+    ) -> Result<(), Failed> {
+        let word = |reason: &str| Word { actor: None, reason: Some(reason.to_owned()) };
+        match (act, consolidate) {
+            (Some(Act::Open), Some(job)) => {
+                folded.opened.push(id);
+                let word = word("all members of its run are done");
+                match self.state_of(tx, job).await?.as_deref() {
+                    Some("waiting") => self.open_in(tx, job, &word).await,
+                    _ => self.requeue_in(tx, job, &word).await,
+                }
+            }
+            (Some(Act::Skip), Some(job)) => self.cancel_in(tx, job, &word("members of its run are missing")).await,
+            (Some(Act::CancelRest), _) => self.stop(tx, id, run).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// No page of a run goes on, and its jobs are to be canceled. The caller holds the run.
+    pub(crate) async fn stop(&self, tx: &Transaction<'_>, id: RunId, run: &mut Run) -> Result<(), Failed> {
+        let now = self.moment();
+        let params: [Param<'_>; 2] = [(id.as_uuid(), Type::UUID), (&now, Type::TIMESTAMPTZ)];
+        let sql = "update tenure.partition set state = 4, moved_at = coalesce($2, clock_timestamp()) where run = $1 and state in (0, 1)";
+        run.canceled += tx.execute_typed(sql, &params).await?;
+        self.save_run(tx, id, run, None).await?;
+        let sql = "update tenure.run set sweeping = true where id = $1";
+        tx.execute_typed(sql, &[(id.as_uuid(), Type::UUID)]).await?;
+        Ok(())
+    }
+
+    async fn sweep(&self, tx: &Transaction<'_>, id: RunId, limit: u32) -> Result<u32, Failed> {
+        let (limit, now) = (i32::try_from(limit).unwrap_or(i32::MAX), self.moment());
+        let params: [Param<'_>; 3] = [(id.as_uuid(), Type::UUID), (&limit, Type::INT4), (&now, Type::TIMESTAMPTZ)];
+        let row = tx.query_typed_one("select tenure.sweep_run($1, $2, $3) as swept", &params).await?;
+        Ok(u32::try_from(get::<i32>(&row, "swept")?).unwrap_or(0))
+    }
+
+    async fn told_of(&self, tx: &Transaction<'_>, id: RunId, was: RunState, run: &Run) -> Result<(), Failed> {
+        let event = match (was.is_open(), run.state.is_open()) {
+            (true, false) => "run_ended",
+            (false, true) => "run_reopened",
+            _ => return Ok(()),
+        };
+        self.write(tx, id, event, Some(run.state), &Word::default()).await
+    }
+
+    async fn open_in(&self, tx: &Transaction<'_>, job: JobId, word: &Word) -> Result<(), Failed> {
+        self.operate_in(tx, "select tenure.open($1, null, $2, $3, $4)", job, word).await
+    }
+
+    pub(crate) async fn requeue_in(&self, tx: &Transaction<'_>, job: JobId, word: &Word) -> Result<(), Failed> {
+        self.operate_in(tx, "select tenure.requeue($1, null, $2, $3, $4)", job, word).await
+    }
+
+    pub(crate) async fn cancel_in(&self, tx: &Transaction<'_>, job: JobId, word: &Word) -> Result<(), Failed> {
+        self.operate_in(tx, "select tenure.cancel($1, false, null, $2, $3, $4)", job, word).await
+    }
+
+    async fn operate_in(&self, tx: &Transaction<'_>, sql: &str, job: JobId, word: &Word) -> Result<(), Failed> {
+        let now = self.moment();
+        let params: [Param<'_>; 4] = [
+            (job.as_uuid(), Type::UUID),
+            (&word.actor, Type::TEXT),
+            (&word.reason, Type::TEXT),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        tx.query_typed(sql, &params).await?;
+        Ok(())
+    }
+}
+
+fn ids(rows: &[Row]) -> Result<Vec<RunId>, StoreError> {
+    rows.iter().map(|row| get(row, "id").map(RunId::from_uuid)).collect()
+}
+
+fn said(row: &Row) -> Result<(RunId, Said), StoreError> {
+    let part: Part = named(row, "part")?;
+    let job = get::<Option<uuid::Uuid>>(row, "job")?.map(JobId::from_uuid);
+    let (code, members): (i16, i64) = (get(row, "told")?, get(row, "members")?);
+    let told = Told::from_code(code, &part, job, u64::try_from(members).unwrap_or(0));
+    let told = told.ok_or_else(|| StoreError::Corrupt(format!("run_event.told is {code}")))?;
+    Ok((part.run(), (get(row, "id")?, RunEvent { at: time(row, "at")?, told, error: get(row, "error")? })))
+}
