@@ -159,7 +159,7 @@ impl Run {
 
     /// Folds one sentence. `partition` is the one it names, and the counts follow what becomes of that.
     pub fn hear(&mut self, event: &RunEvent, partition: Option<&mut Partition>) {
-        if !matches!(event.told, Told::Added(_)) {
+        if event.told.is_a_start() {
             self.started_at = Some(self.started_at.map_or(event.at, |at| at.min(event.at)));
         }
         match &event.told {
@@ -344,6 +344,15 @@ impl Fan {
 }
 
 impl Told {
+    /// Whether a job must have begun for this to be said.
+    const fn is_a_start(&self) -> bool {
+        match self {
+            Self::Added(_) => false,
+            Self::Ended(how, _) | Self::PageEnded(_, _, how) | Self::FanEnded(how) => !matches!(how, How::Canceled),
+            Self::Started | Self::Requeued(_) | Self::PageRequeued(..) | Self::FanRequeued => true,
+        }
+    }
+
     /// The partition it is about.
     pub const fn partition(&self) -> Option<&PartitionName> {
         match self {

@@ -16,15 +16,31 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::call::{Failed, Param};
+use crate::pool::Desk;
 use crate::run::record;
-use crate::statement;
+use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{Moment, get, named, time};
 
 /// A sentence and its number.
 type Said = (i64, RunEvent);
 
+const LOOK: Statement = Statement {
+    name: "look_at_runs",
+    sql: "select exists (select from tenure.run_event e where e.xid >= (select f.folded_to from tenure.run_fold f))
+        or exists (select from tenure.run r where r.sweeping)
+        or exists (select from tenure.run r where r.state in (0, 1) and r.deadline is not null
+            and r.deadline <= coalesce($1::timestamptz, statement_timestamp())) as any",
+};
+
 impl PgStore {
+    /// Asked by everybody all the time: one look, and no lock.
+    pub(crate) async fn has_something_to_fold(&self) -> Result<bool, StoreError> {
+        let now = self.moment();
+        let rows = self.call(Desk::Short, LOOK, &[(&now, Type::TIMESTAMPTZ)]).await?;
+        rows.first().map_or(Ok(false), |row| get(row, "any"))
+    }
+
     pub(crate) async fn fold_all(&self, tx: &Transaction<'_>) -> Result<FoldedRuns, Failed> {
         let mut folded = FoldedRuns::default();
         if tx.query_typed_opt("select from tenure.run_fold for update skip locked", &[]).await?.is_none() {

@@ -101,6 +101,9 @@ impl RunStore for PgStore {
     }
 
     async fn fold_runs(&self) -> Result<FoldedRuns, StoreError> {
+        if !self.has_something_to_fold().await? {
+            return Ok(FoldedRuns::default());
+        }
         transact!(self, |tx| self.fold_all(&tx).await)
     }
 }

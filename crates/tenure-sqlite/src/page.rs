@@ -139,7 +139,7 @@ pub(crate) fn operate_partition(tx: &Tx<'_>, request: &OperatePartition) -> Resu
     };
     run::free(tx, request.run)?;
     let details = Some(format!("{{\"run\":\"{}\",\"partition\":\"{}\"}}", request.run, request.partition));
-    journal::add(tx, &Entry { details, ..Entry::said(event, &request.word) }, &[])
+    journal::add_json(tx, &Entry { details, ..Entry::said(event, &request.word) }, "[]")
 }
 
 fn resume(tx: &Tx<'_>, request: &OperatePartition, found: &PartitionRecord, mut of_run: Run) -> Result<()> {

@@ -14,6 +14,7 @@ use crate::keys;
 use crate::page;
 use crate::prune::forget_cancel_request;
 use crate::row::blob;
+use crate::run;
 use crate::show;
 use crate::tx::Tx;
 
@@ -32,6 +33,7 @@ pub(crate) fn requeue_job(tx: &Tx<'_>, request: &RequeueJob) -> Result<()> {
             return Err(StoreError::Conflict(text).into());
         }
     };
+    run::refuse_canceled(tx, job)?;
     if let Some(own) = &found.unique {
         keys::take_back(tx, found.tenant, own, job)?;
     }

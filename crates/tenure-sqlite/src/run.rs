@@ -27,6 +27,7 @@ use crate::{fold, queue};
 
 const ADD_RUN: &str = include_str!("sql/add_run.sql");
 const FIND_RUN: &str = include_str!("sql/find_run.sql");
+const RUN_IN_STATE: &str = include_str!("sql/run_in_state.sql");
 const LIST_RUNS: &str = include_str!("sql/list_runs.sql");
 const SAVE_RUN: &str = include_str!("sql/save_run.sql");
 const FREE_RUN: &str = include_str!("sql/free_run.sql");
@@ -135,6 +136,17 @@ pub(crate) fn list_runs(tx: &Tx<'_>, filter: &RunFilter) -> Result<Vec<RunRecord
     tx.all(LIST_RUNS, params, record)
 }
 
+/// Refuses to revive a job whose run was canceled.
+pub(crate) fn refuse_canceled(tx: &Tx<'_>, job: JobId) -> Result<()> {
+    let params = named_params! { ":job": blob(&job), ":state": RunState::Canceled.code() };
+    match tx.one(RUN_IN_STATE, params, |row| Ok(row.get::<_, String>(0)?))? {
+        None => Ok(()),
+        Some(part) => {
+            Err(StoreError::Conflict(format!("job {job} cannot be requeued: its run was canceled, {part}")).into())
+        }
+    }
+}
+
 /// Writes where a run stands.
 pub(crate) fn save(tx: &Tx<'_>, id: RunId, run: &Run, consolidate: Option<JobId>) -> Result<()> {
     let params = named_params! {
@@ -236,7 +248,7 @@ fn add_job(tx: &Tx<'_>, job: &NewJob, part: Part) -> Result<bool> {
 pub(crate) fn write(tx: &Tx<'_>, id: RunId, event: JournalEvent, state: Option<RunState>, said: &Word) -> Result<()> {
     let state = state.map(|state| format!(",\"state\":{}", quote(state.as_str()))).unwrap_or_default();
     let details = Some(format!("{{\"run\":\"{id}\"{state}}}"));
-    journal::add(tx, &Entry { details, ..Entry::said(event, said) }, &[])
+    journal::add_json(tx, &Entry { details, ..Entry::said(event, said) }, "[]")
 }
 
 fn record(row: &Row<'_>) -> Result<RunRecord> {

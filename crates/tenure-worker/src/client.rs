@@ -115,6 +115,10 @@ impl Client {
         &self.store
     }
 
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     pub(crate) fn tenant(&self) -> &TenantName {
         &self.tenant
     }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use tenure_core::{Invalid, JobId, Json, KindName, LeaseNo, QueueName, TenantName, Timestamp, WorkerId};
+use tenure_core::{Invalid, JobId, Json, KindName, LeaseNo, Part, QueueName, TenantName, Timestamp, WorkerId};
 use tenure_store::lease::{ClaimedJob, GateWord};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -31,6 +31,8 @@ pub(crate) struct Attempted {
     told: Notify,
     usage: Mutex<Option<Json>>,
     said_of_gate: Mutex<GateWord>,
+    /// Rows of a full page, once it is known that it is this page's turn.
+    page_limit: OnceLock<u32>,
     /// Up when the process was told to stop.
     draining: Arc<Flag>,
     /// When the right to act ends, unless the lease is renewed; moved by the keeper.
@@ -55,8 +57,21 @@ impl Ctx {
         let Place { queue, worker, lease, deadline } = at;
         let (stop, told) = (AtomicU8::new(0), Notify::new());
         let (usage, said_of_gate, deadline) = (Mutex::new(None), Mutex::default(), Mutex::new(deadline));
-        let attempted =
-            Attempted { job, queue, worker, lease, client, stop, told, usage, said_of_gate, draining, deadline };
+        let page_limit = OnceLock::new();
+        let attempted = Attempted {
+            job,
+            queue,
+            worker,
+            lease,
+            client,
+            stop,
+            told,
+            usage,
+            said_of_gate,
+            page_limit,
+            draining,
+            deadline,
+        };
         Self(Arc::new(attempted))
     }
 
@@ -99,6 +114,11 @@ impl Ctx {
     /// The producer's trace context.
     pub fn trace(&self) -> Option<&str> {
         self.0.job.trace.as_deref()
+    }
+
+    /// What it is of a run, if it is part of one.
+    pub fn part(&self) -> Option<&Part> {
+        self.0.job.part.as_ref()
     }
 
     /// When it was enqueued.
@@ -170,6 +190,15 @@ impl Ctx {
 
     pub(crate) fn take_usage(&self) -> Option<Json> {
         self.0.usage.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn page_limit(&self) -> Option<u32> {
+        self.0.page_limit.get().copied()
+    }
+
+    /// It is this page's turn, and a full one has so many rows.
+    pub(crate) fn set_page_limit(&self, limit: u32) {
+        let _asked_once = self.0.page_limit.set(limit);
     }
 
     /// What the handler said of its gate.

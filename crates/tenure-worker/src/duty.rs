@@ -1,6 +1,7 @@
 //! Duties: what every worker does besides running jobs, one file each. Nobody is the leader; each duty may be done by
 //! several workers at once.
 
+pub(crate) mod counter;
 mod pruner;
 mod reclaimer;
 mod scheduler;
@@ -36,6 +37,7 @@ impl Duties {
         let sealing = repeat(Arc::clone(shared), "sealing", sealer::EVERY, move || sealer::run(Arc::clone(&sealed)));
         shared.spawn_in(&mut duties, sealing);
         shared.spawn_in(&mut duties, Scheduler::new(Arc::clone(shared)).run());
+        shared.spawn_in(&mut duties, counter::run(Arc::clone(shared)));
         if let Some(retention) = shared.options.retention {
             let pruned = Arc::clone(shared);
             let pruning = repeat(Arc::clone(shared), "pruning", pruner::EVERY, move || {

@@ -103,6 +103,11 @@ impl<'c> Enqueue<'c> {
         within(tx, self.job.map(|job| vec![job]), |stored| only(&stored?))
     }
 
+    /// What it says, for somebody else to store.
+    pub(crate) fn into_job(self) -> Result<NewJob, Invalid> {
+        self.job
+    }
+
     fn change(mut self, change: impl FnOnce(&mut NewJob)) -> Self {
         if let Ok(job) = &mut self.job {
             change(job);
@@ -153,6 +158,11 @@ impl<'c> EnqueueMany<'c> {
             said.map(|(i, job)| say(i, Enqueue { client, job: Ok(job) }).job).collect()
         });
         Self { client, jobs }
+    }
+
+    /// What they say, for somebody else to store.
+    pub(crate) fn into_jobs(self) -> Result<Vec<NewJob>, Invalid> {
+        self.jobs
     }
 
     /// Stores them in the caller's own transaction, as [`Enqueue::within`] does.

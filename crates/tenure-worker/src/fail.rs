@@ -50,6 +50,11 @@ pub(crate) enum Means {
     Release,
     /// Completing inside a transaction was refused: somebody else has the job.
     LeaseLost,
+    /// The page is not the one its partition waits for: there is nothing to do.
+    OffsetMismatch {
+        expected: u64,
+        got: u64,
+    },
 }
 
 /// A [`Fault`] that owns its text.
@@ -138,6 +143,11 @@ impl Fail {
 
     pub(crate) fn lease_lost() -> Self {
         Self::new(Means::LeaseLost, "the lease no longer holds the job")
+    }
+
+    pub(crate) fn offset_mismatch(expected: u64, got: u64) -> Self {
+        let message = format!("offset_mismatch: the partition goes on at {expected}, this page begins at {got}");
+        Self::new(Means::OffsetMismatch { expected, got }, message)
     }
 
     pub(crate) fn said(&self) -> &Said {

@@ -8,7 +8,7 @@ use tenure_store::StoreError;
 use tenure_store::lease::ClaimJobs;
 use tokio::time::Instant;
 
-use crate::duty::Scheduler;
+use crate::duty::{Scheduler, counter};
 use crate::lane::Lane;
 use crate::reporter::Reporter;
 use crate::shared::{Shared, Summary};
@@ -37,6 +37,8 @@ pub(crate) async fn run_until_idle(shared: &Arc<Shared>) -> Result<Summary, Stor
                 }
             }
         }
+        // What they said of their runs may open more.
+        found |= counter::run_once(shared).await?;
         let now = shared.gauge.summary();
         if !found {
             shared.store.drop_leases(worker, shared.held.take_emptied()).await?;

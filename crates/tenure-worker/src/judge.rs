@@ -42,6 +42,7 @@ pub(crate) fn judge(ctx: &Ctx, answer: Answer, rules: &RuleTable, roll: impl Fn(
 fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, roll: Roll) -> Verdict {
     let ending = match &said.means {
         Means::LeaseLost => return Verdict::Drop,
+        Means::OffsetMismatch { expected, got } => skipped(ctx, *expected, *got),
         Means::Release => Ending::Released { delay: Duration::ZERO },
         Means::Snooze(delay) => Ending::Snoozed { delay: *delay },
         // A handler that stops in time because the process goes down has nothing to answer for.
@@ -53,6 +54,14 @@ fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, roll: Roll) -> Verdi
         Means::Unsaid => failed(ctx, said, rules.otherwise, None, roll),
     };
     Verdict::Report(ending)
+}
+
+/// The ending of a page that was repeated or comes out of order: it is done, and did nothing.
+pub(crate) fn skipped(ctx: &Ctx, expected: u64, got: u64) -> Ending {
+    let part = ctx.part().map(ToString::to_string).unwrap_or_default();
+    tracing::warn!(job.id = %ctx.job_id(), page = part, expected, got, "offset_mismatch: a page was repeated or comes out of order, and is skipped");
+    let result = format!("{{\"skipped\":\"offset_mismatch\",\"expected\":{expected},\"got\":{got}}}");
+    Ending::Succeeded { result: Some(Json::from_store(result)), usage: ctx.take_usage() }
 }
 
 /// The ending of an attempt that ran longer than it may and did not stop by itself.

@@ -4,8 +4,9 @@
 //! port in `tenure-store`.
 //!
 //! # Layout
-//! - [`job`], [`client`], [`enqueue`]: define a job, put it into a store; [`schedule`]: again and again
-//! - [`handler`], [`extract`], [`ctx`], [`attempt`], [`answer`], [`fail`]: handle it
+//! - [`job`], [`client`], [`enqueue`]: define a job, put it into a store; [`schedule`]: again and again; [`runs`]: many
+//!   with one goal
+//! - [`handler`], [`extract`], [`ctx`], [`attempt`], [`page`], [`answer`], [`fail`]: handle it
 //! - [`worker`], [`options`]: put a worker together
 //! - `run`: a process from start to end; `looper` and `slot` drive the two tables of core; `lane`, `runner`: between them
 //! - `held`, `keeper`: what is held, and until when; `reporter`: endings on their way to the store
@@ -17,6 +18,7 @@ pub mod cache;
 pub mod client;
 pub mod enqueue;
 pub mod job;
+pub mod runs;
 pub mod schedule;
 
 pub mod answer;
@@ -27,6 +29,7 @@ pub mod fail;
 pub mod gate;
 pub mod handler;
 mod judge;
+pub mod page;
 mod route;
 
 pub mod options;
@@ -67,7 +70,9 @@ pub use gate::GatePass;
 pub use handler::Handler;
 pub use job::{Defaults, Job};
 pub use options::KeeperPlace;
+pub use page::Page;
 pub use route::HandleOptions;
+pub use runs::{AddTo, NewRun};
 pub use schedule::Schedule;
 pub use shared::Summary;
 pub use worker::{Builder, Worker};

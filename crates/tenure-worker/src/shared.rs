@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) stopping: Arc<Flag>,
     /// A slot became free.
     pub(crate) freed: Notify,
+    /// A job has said something to its run.
+    pub(crate) spoken: Notify,
 }
 
 /// What a worker does, in numbers that anybody may read at any time.

@@ -11,9 +11,10 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tenure_core::How;
 use tenure_core::slot::{Event, State, next};
+use tenure_core::{How, Part};
 use tenure_store::lease::Ending;
+use tenure_store::run::PageFound;
 use tokio::time::{Instant, sleep_until};
 
 use crate::answer::Answer;
@@ -56,6 +57,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, reporter: &Reporter, held: Held) {
                     judge::judge(&ctx, answer, rules, random::roll)
                 }
                 Outcome::TimedOut(after) => Verdict::Report(judge::timed_out(&ctx, after, rules, random::roll())),
+                Outcome::Skipped { expected, got } => Verdict::Report(judge::skipped(&ctx, expected, got)),
                 Outcome::Canceled => Verdict::Report(Ending::Canceled { error: None }),
                 Outcome::Released => Verdict::Report(Ending::Released { delay: Duration::ZERO }),
                 Outcome::Fenced => Verdict::Drop,
@@ -98,6 +100,11 @@ pub(crate) async fn run(shared: &Arc<Shared>, reporter: &Reporter, held: Held) {
 enum Outcome {
     Answered(Answer),
     TimedOut(Duration),
+    /// It is another page's turn.
+    Skipped {
+        expected: u64,
+        got: u64,
+    },
     Canceled,
     Released,
     Fenced,
@@ -116,6 +123,12 @@ async fn execute(shared: &Shared, route: &Arc<Route>, ctx: &Ctx) -> Outcome {
     // The claim's reply may have taken as long as the lease, and the keeper may not have looked since.
     if ctx.lease_remaining().is_zero() {
         return Outcome::Fenced;
+    }
+    if let Some(Part::Page { offset, .. }) = ctx.part() {
+        match begin_page(shared, ctx, *offset).await {
+            Ok(()) => {}
+            Err(outcome) => return outcome,
+        }
     }
     let cancel_grace = shared.options.cancel_grace;
     let started = Instant::now();
@@ -153,6 +166,23 @@ async fn execute(shared: &Shared, route: &Arc<Route>, ctx: &Ctx) -> Outcome {
                 _ => Outcome::TimedOut(route.timeout.unwrap_or_default()),
             },
         }
+    }
+}
+
+/// Asks whether it is this page's turn.
+async fn begin_page(shared: &Shared, ctx: &Ctx, offset: u64) -> Result<(), Outcome> {
+    match shared.store.begin_page(ctx.job_id()).await {
+        Ok(PageFound::Next { limit }) => {
+            ctx.set_page_limit(limit);
+            Ok(())
+        }
+        Ok(PageFound::Elsewhere { expected }) => Err(Outcome::Skipped { expected, got: offset }),
+        Ok(PageFound::Ended) => Err(Outcome::Canceled),
+        Err(error) if error.is_passing() => {
+            shared.trouble.failed("beginning a page", &error);
+            Err(Outcome::Released)
+        }
+        Err(error) => Err(Outcome::Answered(Answer::Failed(error.into()))),
     }
 }
 
@@ -196,6 +226,9 @@ impl Slot {
     /// Counts and logs what became of the report, and frees the slot.
     pub(crate) fn conclude(&mut self, shared: &Shared, ctx: &Ctx, settled: Settled) {
         let gauge = &shared.gauge;
+        if ctx.part().is_some() {
+            shared.spoken.notify_one();
+        }
         match settled {
             Settled::Accepted(how) => {
                 count(match how {

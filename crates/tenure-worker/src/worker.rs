@@ -222,6 +222,7 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
             unknown: Default::default(),
             stopping: Default::default(),
             freed: Default::default(),
+            spoken: Default::default(),
         };
         Ok(Worker { shared: Arc::new(shared) })
     }

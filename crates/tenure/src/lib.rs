@@ -46,6 +46,8 @@
 //! - **Handle**: an `async fn(job, …) -> Result<(), Fail>`. It may take [`State`], [`Ctx`], [`Attempt`] or a type of yours
 //!   with [`FromContext`]; it may return a result ([`Returned`]) or the proof that it completed its job inside of its own
 //!   transaction ([`Attempt::complete_in`], [`Completed`]); a [`Fail`] says what is to become of the job.
+//! - **Ingest**: [`Client::new_run`] for many jobs with one goal; a handler that takes a [`Page`] commits its rows with its
+//!   partition's progress.
 //! - **Run**: [`Worker::builder`], and [`Worker::run`] until SIGTERM.
 //! - **Test**: `tenure::testing`, with the feature `testing` in your dev-dependencies.
 //!
@@ -68,7 +70,7 @@ pub use migrate::migrate;
 #[doc(inline)]
 pub use tenure_core::unique::{Policy, Unique};
 #[doc(inline)]
-pub use tenure_core::{Backoff, JobId, KindName, Priority, QueueName, TenantName, Timestamp};
+pub use tenure_core::{Backoff, JobId, KindName, PartitionName, Priority, QueueName, RunId, TenantName, Timestamp};
 #[cfg(feature = "macros")]
 #[doc(inline)]
 #[doc = include_str!("job.md")]
@@ -76,15 +78,15 @@ pub use tenure_macros::Job;
 #[doc(inline)]
 pub use tenure_store::enqueue::Enqueued;
 #[doc(inline)]
-pub use tenure_worker::{Client, Defaults, Job, Schedule, enqueue::Enqueue, enqueue::EnqueueMany};
+pub use tenure_worker::{AddTo, Client, Defaults, Job, NewRun, Schedule, enqueue::Enqueue, enqueue::EnqueueMany};
 
 // Handle.
 #[doc(inline)]
 pub use tenure_core::LeaseNo;
 #[doc(inline)]
 pub use tenure_worker::{
-    Attempt, Cache, CacheCounts, Completed, Ctx, Fail, FromContext, FromRef, GatePass, Handler, IntoAnswer, Returned,
-    State, Stop,
+    Attempt, Cache, CacheCounts, Completed, Ctx, Fail, FromContext, FromRef, GatePass, Handler, IntoAnswer, Page,
+    Returned, State, Stop,
 };
 
 // Run, and say what errors mean.
@@ -101,11 +103,17 @@ pub use tenure_core::gate::{Breaker, GateRule, Rate};
 
 // Look.
 #[doc(inline)]
+pub use tenure_core::RunState;
+#[doc(inline)]
 pub use tenure_core::{How, Invalid, State as JobState};
 #[doc(inline)]
 pub use tenure_store::StoreError;
 #[doc(inline)]
 pub use tenure_store::record::{AttemptRecord, JobFilter, JobRecord, JobSummary, Sight};
+#[doc(inline)]
+pub use tenure_store::run::{PartitionRecord, RunRecord};
+#[doc(inline)]
+pub use tenure_store::{row, sink};
 
 // The stores with their drivers, and the port for everything else.
 #[cfg(feature = "postgres")]
@@ -116,7 +124,8 @@ pub use tenure_postgres::{Mode, PgOptions, PgStore};
 pub use tenure_sqlite::{SqliteOptions, SqliteStore, Transaction as SqliteTransaction};
 #[doc(inline)]
 pub use tenure_store::{
-    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, ScheduleStore, Store, UserTx,
+    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, RunStore, ScheduleStore, Store,
+    UserTx,
 };
 
 #[cfg(feature = "postgres")]
@@ -136,3 +145,9 @@ pub struct GatesPage;
 #[cfg(all(feature = "macros", feature = "sqlite"))]
 #[doc = include_str!("../../../docs/SCHEDULES.md")]
 pub struct SchedulesPage;
+
+/// The examples of docs/RUNS.md, compiled and run.
+#[cfg(doctest)]
+#[cfg(all(feature = "macros", feature = "sqlite"))]
+#[doc = include_str!("../../../docs/RUNS.md")]
+pub struct RunsPage;

@@ -144,15 +144,16 @@ async fn connect(session: &Session, once: bool) -> Result<Arc<dyn Store>, Failur
     }
 }
 
-/// Until no schedule has to be looked at and nothing is due or running, but for jobs behind gates that somebody has closed.
+/// Until no schedule has to be looked at, no run has something to count, and nothing is due or running, but for jobs behind gates that somebody has closed.
 /// A look that fails says nothing.
 async fn idle(store: &dyn Store, queues: &[QueueName]) {
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        // Asked first: what a schedule has asked for is in its queue then.
+        // Asked first: what a schedule has asked for, and what a run has opened, is in its queue then.
         let Ok(schedules) = store.due_schedules(1).await else { continue };
+        let Ok(runs) = store.fold_runs().await else { continue };
         let Ok(records) = store.list_queues().await else { continue };
-        let mut busy = !schedules.due.is_empty();
+        let mut busy = !schedules.due.is_empty() || runs.changes > 0;
         for record in records.iter().filter(|record| queues.contains(&record.name) && !record.paused) {
             busy |= record.running > 0 || record.due > 0 && !is_shut_out(store, &record.name).await.unwrap_or(false);
         }

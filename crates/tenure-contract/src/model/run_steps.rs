@@ -198,6 +198,16 @@ pub(super) fn tell(tables: &mut Tables, job: JobId, code: i16, error: Option<&Js
     tables.run_events.push((part, Some(job), RunEvent { at: now, told, error }));
 }
 
+/// Refuses to revive a job whose run was canceled.
+pub(super) fn refuse_canceled(tables: &Tables, job: JobId) -> Result<(), StoreError> {
+    let run = tables.jobs.get(&job).and_then(|row| row.part.as_ref()).map(Part::run);
+    let canceled = |row: &&RunRow| row.record.run.state == RunState::Canceled;
+    match run.and_then(|run| tables.runs.get(&run)).filter(canceled) {
+        None => Ok(()),
+        Some(_) => Err(StoreError::Conflict(format!("job {job} cannot be requeued: its run was canceled"))),
+    }
+}
+
 /// A job that a run may yet revive.
 pub(super) fn is_needed(tables: &Tables, job: JobId) -> bool {
     let page = |row: &PartitionRow| row.record.job == job && row.record.state != RunState::Succeeded;

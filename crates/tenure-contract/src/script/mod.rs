@@ -132,6 +132,7 @@ async fn verb(at: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
         "begin" => run::begin(at, line).await,
         "page" => run::page(at, line).await,
         "fold" => run::fold(at, line).await,
+        "told" => run::told(at, line).await,
         "runs" => run::list(at, line).await,
         "partitions" => run::partitions(at, line).await,
         "schedule" => schedule::schedule(at, line).await,

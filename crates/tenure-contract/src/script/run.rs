@@ -1,4 +1,4 @@
-//! Runs: run, add, seal_run, cancel_run, partition, begin, page, fold, runs, partitions.
+//! Runs: run, add, seal_run, cancel_run, partition, begin, page, fold, told, runs, partitions.
 
 use tenure_core::name::PartitionName;
 use tenure_core::{JobId, NewJob, RunId, RunState};
@@ -171,6 +171,14 @@ pub(super) async fn partitions(run: &mut Run<'_>, line: &mut Line) -> Result<Out
         Err(error) => error_words(&run.names, &error),
     };
     Ok(Outcome { expected: line.expectation().ok_or("partitions needs them after ->")?, got })
+}
+
+/// `told run_created run_ended …`: everything the record says about runs and partitions, in order.
+pub(super) async fn told(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
+    let rows = run.t.journal().await;
+    let words = rows.iter().map(|row| row.event.as_str());
+    let got = words.filter(|word| word.starts_with("run_") || word.starts_with("partition_"));
+    Ok(Outcome { got: got.map(str::to_owned).collect(), expected: line.words() })
 }
 
 fn target(run: &mut Run<'_>, line: &mut Line) -> Result<RunId, String> {

@@ -94,6 +94,13 @@ declare
 begin
   perform tenure.check_text('reason', reason);
   j := tenure.find_job(requeue.job, requeue.tenant);
+  if j.part is not null then
+    -- Held so that it is not canceled meanwhile.
+    perform from tenure.run r where r.id = left(j.part, 36)::uuid and r.state = 4 for key share;
+    if found then
+      raise exception 'job % cannot be requeued: its run was canceled, %', j.id, j.part using errcode = 'TN409';
+    end if;
+  end if;
   if j.unique_key is not null then
     -- Another job had taken it and was pruned: it is free to be had again. (A window that is over needs no key.)
     insert into tenure.unique_key (tenant, scope, key, policy, job)

@@ -67,6 +67,7 @@ pub(crate) async fn an_ending_that_commits_during_a_fold_is_heard(mut s: Stage) 
     }
     s.user.batch_execute("begin").await?;
     let before: String = s.user.query_one("select pg_current_xact_id()::text", &[]).await?.get(0);
+    s.until_older_are_gone(&before).await;
     s.complete_in(held[0].lease, held[0].jobs[0].id).await?;
     s.end(held[1].lease, &[held[1].jobs[0].id], done()).await?;
     let other = connect(&s.database.url).await;
@@ -74,7 +75,6 @@ pub(crate) async fn an_ending_that_commits_during_a_fold_is_heard(mut s: Stage) 
     let fold = claim(&s);
     s.until_blocked(&fold, 1).await;
     s.user.batch_execute("commit").await?;
-    s.until_older_are_gone(&before).await;
     other.batch_execute("rollback").await?;
     fold.await??;
     s.is_sound().await?;

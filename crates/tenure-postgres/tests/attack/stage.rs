@@ -117,9 +117,9 @@ impl Stage {
         }
     }
 
-    /// Waits until a new snapshot begins behind this transaction: others on the same server may be older.
+    /// Waits until no transaction on the server is older than this one, which is open: those of other tests may be.
     pub(crate) async fn until_older_are_gone(&self, xid: &str) {
-        let look = format!("select pg_snapshot_xmin(pg_current_snapshot()) > '{xid}'::xid8");
+        let look = format!("select pg_snapshot_xmin(pg_current_snapshot()) >= '{xid}'::xid8");
         let began = Instant::now();
         while !self.watcher.query_one(&look, &[]).await.expect("look").get::<_, bool>(0) {
             assert!(began.elapsed() < PATIENCE, "an older transaction stays open");

@@ -13,6 +13,7 @@ mod lines;
 mod looper;
 mod outcomes;
 mod reports;
+mod runs;
 mod schedules;
 mod slots;
 mod trace;
