@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use tenure_core::gate::Pattern;
 use tenure_core::name::{GateName, KindName, QueueName, TenantName};
-use tenure_core::{Invalid, JobId};
+use tenure_core::{Invalid, JobId, RunId};
 use tenure_store::operate::BATCH_MAX;
 
 use crate::command::{
-    audit, bench, completions, config, dead, demo, enqueue, gates, jobs, migrate, queues, schedules, stats, worker,
-    workers,
+    audit, bench, completions, config, dead, demo, enqueue, gates, jobs, migrate, partitions, queues, runs, schedules,
+    stats, worker, workers,
 };
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -39,6 +40,10 @@ Exit codes:
   2    bad usage, input or settings
   3    the store is not available or not set up
   130  told to stop twice (tenure worker)";
+
+/// Shorter and a look would be asked for before the one before it is answered.
+const EVERY_MIN: Duration = Duration::from_millis(100);
+const EVERY_MAX: Duration = Duration::from_secs(3_600);
 
 /// Durable jobs on Postgres or on one embedded file.
 #[derive(Debug, Parser)]
@@ -78,6 +83,8 @@ pub(crate) enum Command {
     Queues(queues::QueuesArgs),
     Gates(gates::GatesArgs),
     Schedules(schedules::SchedulesArgs),
+    Runs(runs::RunsArgs),
+    Partitions(partitions::PartitionsArgs),
     Workers(workers::WorkersArgs),
     Stats(stats::StatsArgs),
     Audit(audit::AuditArgs),
@@ -152,10 +159,27 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
     text.parse().map_err(limit)
 }
 
+pub(crate) fn run_id(text: &str) -> Result<RunId, String> {
+    text.parse().map_err(limit)
+}
+
 /// How many of a list: what one page of a store holds.
 pub(crate) fn page_size(text: &str) -> Result<u32, String> {
     let count = text.parse().ok().filter(|count| (1..=BATCH_MAX).contains(count));
     count.ok_or_else(|| format!("it is 1 to {BATCH_MAX}"))
+}
+
+/// How often a command that goes on looks.
+pub(crate) fn every(text: &str) -> Result<Duration, String> {
+    let every = tenure_core::duration::parse("every", text).map_err(limit)?;
+    match (EVERY_MIN..=EVERY_MAX).contains(&every) {
+        true => Ok(every),
+        false => Err("it is 100ms to 1h".to_owned()),
+    }
+}
+
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    tenure_core::duration::parse("timeout", text).map_err(limit)
 }
 
 pub(crate) fn queue(text: &str) -> Result<QueueName, String> {

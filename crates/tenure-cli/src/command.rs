@@ -10,7 +10,9 @@ pub(crate) mod enqueue;
 pub(crate) mod gates;
 pub(crate) mod jobs;
 pub(crate) mod migrate;
+pub(crate) mod partitions;
 pub(crate) mod queues;
+pub(crate) mod runs;
 pub(crate) mod schedules;
 pub(crate) mod stats;
 pub(crate) mod worker;
@@ -91,6 +93,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Queues(args) => queues::run(args, &mut session).await,
             Command::Gates(args) => gates::run(args, &mut session).await,
             Command::Schedules(args) => schedules::run(args, &mut session).await,
+            Command::Runs(args) => runs::run(args, &mut session).await,
+            Command::Partitions(args) => partitions::run(args, &mut session).await,
             Command::Workers(args) => workers::run(args, &mut session).await,
             Command::Stats(args) => stats::run(args, &mut session).await,
             Command::Audit(args) => audit::run(args, &mut session).await,

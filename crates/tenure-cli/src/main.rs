@@ -6,7 +6,7 @@
 //! - [`command`]: what each subcommand does, one file each
 //! - [`kinds`]: what `tenure worker` can do by itself, one file each; [`log`](mod@log): how it tells
 //! - [`bulk`]: work on many jobs; [`confirm`]: a question before it
-//! - [`output`], [`table`], [`paint`], [`moment`], [`pretty`], [`progress`], [`screen`]: what people see; [`wire`]: what programs see
+//! - [`output`], [`table`], [`paint`], [`moment`], [`pretty`], [`bar`], [`progress`], [`screen`]: what people see; [`wire`]: what programs see
 //! - [`follow`]: commands that go on until Ctrl-C
 //! - [`failure`]: errors, their codes and exit codes
 
@@ -21,6 +21,7 @@ mod confirm;
 mod kinds;
 mod log;
 
+mod bar;
 mod moment;
 mod output;
 mod paint;

@@ -1,7 +1,7 @@
 //! Colours, used sparingly: a state's word, headings, and what can be skipped.
 
 use tenure_core::journal::JournalEvent;
-use tenure_core::{How, State};
+use tenure_core::{How, RunState, State};
 
 /// How a piece of text looks on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +42,16 @@ impl Paint {
         }
     }
 
+    pub(crate) const fn of_run(state: RunState) -> Self {
+        match state {
+            RunState::Queued => Self::Plain,
+            RunState::Running => Self::Cyan,
+            RunState::Succeeded => Self::Green,
+            RunState::Failed => Self::Red,
+            RunState::Canceled => Self::Dim,
+        }
+    }
+
     pub(crate) const fn of_ending(how: How) -> Self {
         match how {
             How::Succeeded => Self::Green,
@@ -50,6 +60,7 @@ impl Paint {
             How::Canceled | How::Snoozed | How::Released => Self::Dim,
         }
     }
+
     pub(crate) const fn of_event(event: JournalEvent) -> Self {
         match event {
             JournalEvent::Ended(how) => Self::of_ending(how),

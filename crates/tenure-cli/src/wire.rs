@@ -1,5 +1,6 @@
 //! What programs read: the JSON of `--json`. Members are added, never renamed.
 
+pub(crate) mod run;
 pub(crate) mod schedule;
 
 use serde::Serialize;

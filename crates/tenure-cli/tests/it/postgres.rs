@@ -10,6 +10,7 @@ use tenure_store::lease::Ending;
 use crate::bench::Bench;
 use crate::following::Following;
 use crate::place::Place;
+use crate::run::Run;
 use crate::workers::beat;
 
 /// A database that goes with this value, and a place whose commands use it.
@@ -131,4 +132,36 @@ fn jobs_are_watched_workers_listed_and_endings_counted() {
     let stats = place.json(&["stats"]);
     assert_eq!(json!([stats["kinds"][0]["kind"], stats["total"]["succeeded"]]), json!(["mail.send", 1]));
     assert!(place.run(&["stats"]).out.contains("1 attempt ended in the last 1h"));
+}
+
+#[test]
+fn a_run_is_shown_resumed_and_canceled() {
+    let server = Server::new();
+    let place = &server.place;
+    let bench = Bench::on_server(&server.url);
+    let run = Run::new(&bench, 1, &["east", "west"]);
+    let east = place.json(&["partitions", "list", "--run", &run.id])[0]["job"].as_str().unwrap().to_owned();
+    let claimed = bench.claim();
+    let (dies, lives): (Vec<_>, Vec<_>) = claimed.jobs.iter().map(|job| job.id).partition(|id| id.to_string() == east);
+    run.page(&claimed, lives[0], 7, None);
+    run.die(&claimed, dies[0], "no such page");
+    let text = place.run(&["runs", "show", &run.id]).out;
+    let resume = format!("tenure partitions resume {} east", run.id);
+    for part in ["1 of 2 done, 1 failed", "no such page", &resume] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(place.run(&["runs", "watch", &run.id]).code, 1);
+    assert_eq!(place.json(&["partitions", "resume", &run.id, "--all"])["resumed"], 1);
+    let reset = place.json(&["partitions", "reset", &run.id, "east", "--offset=3"]);
+    assert_eq!((&reset["offset"], &reset["state"]), (&json!(3), &json!("queued")));
+    assert_eq!(place.json(&["runs", "list", "--open"])[0]["rows"], 7);
+    assert_eq!(place.json(&["partitions", "list", "--active", "--stuck=1h"]), json!([]));
+    let canceled = place.json(&["runs", "cancel", &run.id, "--reason=wrong catalogue"]);
+    assert_eq!((&canceled["canceled"], &canceled["run"]["canceled"]), (&json!("now"), &json!(1)));
+    assert_eq!(place.json(&["runs", "cancel", &run.id])["canceled"], "before");
+    let rows = place.json(&["audit", "tail"]);
+    let events = ["run_created", "partition_resumed", "partition_reset", "run_canceled"];
+    for event in events {
+        assert!(rows.as_array().unwrap().iter().any(|row| row["event"] == event), "{event}: {rows}");
+    }
 }

@@ -9,13 +9,9 @@ use clap::Args;
 use tenure_core::JobId;
 use tenure_core::name::QueueName;
 
-use crate::args::{TenantArg, job_id, limit, page_size, queue};
+use crate::args::{TenantArg, every, job_id, page_size, queue, timeout};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-
-/// Shorter and a look would be asked for before the one before it is answered.
-const EVERY_MIN: Duration = Duration::from_millis(100);
-const EVERY_MAX: Duration = Duration::from_secs(3_600);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,16 +59,4 @@ pub(super) async fn run(args: WatchArgs, session: &mut Session) -> Result<Answer
         }
         None => view::run(args, session).await,
     }
-}
-
-fn every(text: &str) -> Result<Duration, String> {
-    let every = tenure_core::duration::parse("every", text).map_err(limit)?;
-    match (EVERY_MIN..=EVERY_MAX).contains(&every) {
-        true => Ok(every),
-        false => Err("it is 100ms to 1h".to_owned()),
-    }
-}
-
-fn timeout(text: &str) -> Result<Duration, String> {
-    tenure_core::duration::parse("timeout", text).map_err(limit)
 }
