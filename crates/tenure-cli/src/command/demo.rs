@@ -4,12 +4,13 @@
 //! - `stage`: the temporary directory and the store in it
 //! - `kinds`, `orders`: what the shop does, and what it has to do
 //! - `part`, `crew`: a worker process from inside, and from outside
-//! - `story`, `crash`, `stale`: what happens, each step waiting for facts
+//! - `story`, `source`, `crash`, `catalogue`, `stale`: what happens, each step waiting for facts
 //! - `watch`, `board`: what is known, read from the journal
 //! - `screen`, `frame`, `styled`: what is seen meanwhile
 //! - `proof`, `summary`: what was seen at the end
 
 mod board;
+mod catalogue;
 mod crash;
 mod crew;
 mod frame;
@@ -18,6 +19,7 @@ mod orders;
 mod part;
 mod proof;
 mod screen;
+mod source;
 mod stage;
 mod stale;
 mod story;
@@ -51,7 +53,9 @@ Examples:
 What happens: a shop's jobs on one SQLite file in a temporary directory, worked on by several processes of this
 program. One is killed with -9 while it runs several jobs, and others finish them. One is frozen past its lease
 and woken while another process runs its job, and its late report is refused. Jobs fail and are tried again, fail
-for good, die, are canceled, snoozed, delayed, found by their unique key. At the end the journal is verified.
+for good, die, are canceled, snoozed, delayed, found by their unique key. A source that jobs share goes down: its
+breaker opens, and a probe closes it. A catalogue comes in page by page and is published once. At the end the
+journal is verified.
 Nothing is needed and nothing is kept. Without a terminal it ends by itself, like --once.
 
 Exit codes:
@@ -119,7 +123,7 @@ async fn play(once: bool, out: &mut Output) -> Result<Answer, Failure> {
         () = audience.watch() => return Ok(if once { Answer::Findings } else { Answer::Done }),
     };
     let took = board.look().began.elapsed();
-    let proof = Proof::read(&*stage.store, done).await?;
+    let proof = Proof::read(&*stage.store, &stage.file, done).await?;
     let Audience { screen, out, .. } = audience;
     screen.finish(&board, out);
     if out.is_json() {

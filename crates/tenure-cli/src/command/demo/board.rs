@@ -253,7 +253,8 @@ impl Known {
     }
 
     fn name(&self, job: &JobId) -> String {
-        self.names.get(job).cloned().unwrap_or_else(|| job.to_string())
+        // Nobody names the later pages of a shelf: they are made after the first one.
+        self.names.get(job).cloned().unwrap_or_else(|| "catalog.page".to_owned())
     }
 }
 

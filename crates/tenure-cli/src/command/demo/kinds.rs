@@ -9,17 +9,24 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tenure_core::Priority;
-use tenure_worker::{Builder, Ctx, Defaults, Fail, Job, State};
+use tenure_sqlite::SqliteStore;
+use tenure_store::StoreError;
+use tenure_worker::{Builder, Completed, Ctx, Defaults, Fail, Job, Page, State};
 
 use super::stage::{EXPORTS, IMAGES, REPORTS, SHOP};
+use crate::failure::Failure;
 
 /// How long a parcel is left alone before somebody looks again.
 pub(super) const SNOOZE: Duration = Duration::from_millis(700);
 
 /// What handlers share.
+/// The source of prices, as a gate.
+pub(super) const PRICES: &str = "source:prices";
+
 #[derive(Clone)]
 pub(super) struct Shop {
     gates: Arc<Path>,
+    store: SqliteStore,
 }
 
 /// A job as the view calls it.
@@ -57,15 +64,18 @@ kinds! {
     "newsletter.send" NewsletterSend { issue: String } SHOP_JOB, |job| job.issue;
     "image.resize" ImageResize { file: String } Defaults::new().queue(IMAGES), |job| job.file;
     "catalog.export" CatalogExport { part: u32 } Defaults::new().queue(EXPORTS), |job| job.part;
+    "price.fetch" PriceFetch { item: u32 } SHOP_JOB.backoff("fixed 200ms").max_attempts(100), |job| job.item;
+    "catalog.page" CatalogPage { shelf: u32, items: u32 } SHOP_JOB, |job| job.shelf;
+    "catalog.publish" CatalogPublish { night: String } SHOP_JOB, |job| job.night;
     "report.build" ReportBuild { month: String } Defaults::new().queue(REPORTS), |job| job.month;
 }
 
 const SHOP_JOB: Defaults = Defaults::new().queue(SHOP);
 
 /// A worker that handles all of them.
-pub(super) fn add(worker: Builder, gates: PathBuf) -> Builder<Shop> {
+pub(super) fn add(worker: Builder, store: SqliteStore, gates: PathBuf) -> Builder<Shop> {
     worker
-        .state(Shop { gates: gates.into() })
+        .state(Shop { gates: gates.into(), store })
         .handle(stock_alert)
         .handle(invoice_send)
         .handle(page_fetch)
@@ -76,6 +86,9 @@ pub(super) fn add(worker: Builder, gates: PathBuf) -> Builder<Shop> {
         .handle(image_resize)
         .handle(catalog_export)
         .handle(report_build)
+        .handle(price_fetch)
+        .handle(catalog_page)
+        .handle(catalog_publish)
 }
 
 async fn stock_alert(_: StockAlert, ctx: Ctx) -> Result<(), Fail> {
@@ -144,6 +157,54 @@ async fn catalog_export(_: CatalogExport, State(shop): State<Shop>, ctx: Ctx) ->
 async fn report_build(_: ReportBuild, State(shop): State<Shop>, ctx: Ctx) -> Result<(), Fail> {
     shop.gate(REPORTS, &ctx).await?;
     work(&ctx, 400).await
+}
+
+/// The source is down until the story lets it up. Its breaker hears of every failure.
+async fn price_fetch(_: PriceFetch, State(shop): State<Shop>, ctx: Ctx) -> Result<(), Fail> {
+    work(&ctx, 40).await?;
+    match gate(&shop.gates, "prices").exists() {
+        true => Ok(()),
+        false => Err(Fail::http_status(503, "503 service unavailable")),
+    }
+}
+
+/// One page of a shelf: its items, the shelf's progress, the next page and this one's end are one transaction.
+async fn catalog_page(job: CatalogPage, State(shop): State<Shop>, ctx: Ctx, page: Page) -> Result<Completed, Fail> {
+    work(&ctx, 60).await?;
+    let items: Vec<u64> = (page.offset()..u64::from(job.items)).take(page.limit() as usize).collect();
+    shop.store
+        .transaction(move |tx| {
+            for item in &items {
+                let item = format!("{}-{item}", job.shelf);
+                tx.connection().execute("insert into demo_item (id) values (?1)", [item])?;
+            }
+            page.advance(tx, items.len() as u64)
+        })
+        .await
+}
+
+async fn catalog_publish(_: CatalogPublish, State(shop): State<Shop>) -> Result<(), Fail> {
+    let publish = "insert into demo_publication (items) select count(*) from demo_item";
+    shop.store.transaction(move |tx| Ok::<_, Fail>(tx.connection().execute(publish, [])?)).await?;
+    Ok(())
+}
+
+/// The shop's own tables, in the same file. No key in them: what comes twice is seen twice.
+pub(super) async fn create_tables(store: &SqliteStore) -> Result<(), Failure> {
+    let tables = "create table demo_item (id text not null); create table demo_publication (items integer not null);";
+    let create = move |tx: &tenure_sqlite::Transaction<'_, '_>| {
+        tx.connection().execute_batch(tables).map_err(StoreError::unavailable)
+    };
+    Ok(store.transaction(create).await?)
+}
+
+/// What was published, a number of items each time.
+pub(super) async fn publications(store: &SqliteStore) -> Result<Vec<u64>, Failure> {
+    let read = |tx: &tenure_sqlite::Transaction<'_, '_>| {
+        let mut statement = tx.connection().prepare("select items from demo_publication")?;
+        statement.query_map([], |row| row.get::<_, u32>(0).map(u64::from))?.collect::<Result<Vec<_>, _>>()
+    };
+    Ok(store.transaction(move |tx| read(tx).map_err(StoreError::unavailable)).await?)
 }
 
 impl Shop {

@@ -5,15 +5,15 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use tenure_core::JobId;
+use tenure_core::{JobId, RunId};
 use tenure_store::enqueue::Enqueued;
 use tenure_worker::Client;
 use tenure_worker::enqueue::Enqueue;
 
 use super::board::Board;
 use super::kinds::{
-    CartSync, CatalogExport, ImageResize, InvoiceSend, Named, NewsletterSend, PageFetch, ParcelTrack, ReportBuild,
-    ReviewAsk, StockAlert,
+    CartSync, CatalogExport, CatalogPage, CatalogPublish, ImageResize, InvoiceSend, Named, NewsletterSend, PRICES,
+    PageFetch, ParcelTrack, PriceFetch, ReportBuild, ReviewAsk, StockAlert,
 };
 use crate::command::enqueue::ids::Ids;
 use crate::failure::Failure;
@@ -22,6 +22,10 @@ use crate::failure::Failure;
 pub(super) const REVIEW_DELAY: Duration = Duration::from_secs(2);
 /// Jobs that the worker to be killed will hold.
 const EXPORTS: u32 = 4;
+/// The catalogue: so many shelves of so many items, and so many items a page.
+pub(super) const SHELVES: u32 = 2;
+pub(super) const SHELF_ITEMS: u32 = 25;
+const PAGE_ITEMS: u32 = 10;
 /// The first order's number.
 const FIRST_ORDER: u32 = 1_001;
 
@@ -60,7 +64,7 @@ impl Producer {
 
     /// Stores one job, with what differs from its kind's defaults.
     async fn put<J: Named>(&self, job: J, say: impl FnOnce(Enqueue<'_>) -> Enqueue<'_>) -> Result<Enqueued, Failure> {
-        let id = self.ids.lock().unwrap_or_else(PoisonError::into_inner).next()?;
+        let id = self.next_id()?;
         self.board.name_job(id, job.name());
         let answer = say(self.client.enqueue(job).id(id)).await?;
         self.board.stored(answer.job());
@@ -69,6 +73,32 @@ impl Producer {
 
     async fn plain<J: Named>(&self, job: J) -> Result<JobId, Failure> {
         Ok(self.put(job, |job| job).await?.job())
+    }
+
+    /// Asks for a price at the source that the shop shares with others.
+    pub(super) async fn price(&self, item: u32) -> Result<JobId, Failure> {
+        Ok(self.put(PriceFetch { item }, |job| job.gate(PRICES)).await?.job())
+    }
+
+    /// A run: each shelf is a partition, and the publication waits for all of them.
+    pub(super) async fn catalogue(&self) -> Result<RunId, Failure> {
+        let mut run = self.client.new_run().source("catalogue").owner("demo");
+        for shelf in 1..=SHELVES {
+            let page = CatalogPage { shelf, items: SHELF_ITEMS };
+            let (id, name) = (self.next_id()?, page.name());
+            self.board.name_job(id, name);
+            run = run
+                .partition(&format!("shelf-{shelf}"), self.client.enqueue(page).id(id), PAGE_ITEMS)
+                .expected(SHELF_ITEMS.into());
+        }
+        let publish = CatalogPublish { night: "tonight".into() };
+        let id = self.next_id()?;
+        self.board.name_job(id, publish.name());
+        Ok(run.consolidate(self.client.enqueue(publish).id(id)).await?)
+    }
+
+    fn next_id(&self) -> Result<JobId, Failure> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).next()
     }
 
     /// Everything that can happen to a job, once or twice.

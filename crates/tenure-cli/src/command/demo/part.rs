@@ -5,11 +5,10 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use tenure_store::{IntoStore, Store};
+use tenure_sqlite::SqliteStore;
 use tenure_worker::Worker;
 
 use super::{kinds, stage};
@@ -48,7 +47,7 @@ pub(super) fn arguments(name: &str, dir: &std::path::Path, queues: &[(&str, u32)
 pub(super) async fn run(args: &PartArgs, name: &str) -> Result<Answer, Failure> {
     let Some(dir) = args.part_dir.clone() else { return Err(Failure::usage("usage", "--part needs --part-dir")) };
     let over = parent_gone().map_err(|error| unheard(&error))?;
-    let store: Arc<dyn Store> = stage::store(&dir)?.into_store();
+    let store = stage::store(&dir)?;
     let queues: Vec<(&str, u32)> = args.part_queues.iter().map(|(queue, slots)| (queue.as_str(), *slots)).collect();
     let worker = worker(&store, name, &queues, dir)?;
     worker.run_until(over).await.map_err(|error| unheard(&error))?;
@@ -56,12 +55,7 @@ pub(super) async fn run(args: &PartArgs, name: &str) -> Result<Answer, Failure> 
 }
 
 /// A worker of the shop: in the demo's own process, or in one of its own.
-pub(super) fn worker(
-    store: &Arc<dyn Store>,
-    name: &str,
-    queues: &[(&str, u32)],
-    dir: PathBuf,
-) -> Result<Worker, Failure> {
+pub(super) fn worker(store: &SqliteStore, name: &str, queues: &[(&str, u32)], dir: PathBuf) -> Result<Worker, Failure> {
     let mut worker = Worker::builder(store)
         .name(name)
         .grace(GRACE)
@@ -70,7 +64,7 @@ pub(super) fn worker(
     for (queue, slots) in queues {
         worker = worker.queue(*queue, *slots);
     }
-    Ok(kinds::add(worker, dir).build()?)
+    Ok(kinds::add(worker, store.clone(), dir).build()?)
 }
 
 /// Is over when standard input is.

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use tenure_core::journal::{JournalEvent, JournalRow};
-use tenure_core::{How, JobId, State};
+use tenure_core::{How, JobId, RunState, State};
+use tenure_sqlite::SqliteStore;
 use tenure_store::Store;
 use tenure_store::audit::{self, verify};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::record::{JobFilter, JobRecord, Sight};
 
+use super::catalogue::Catalogue;
 use super::crash::Killed;
+use super::kinds::{self, PRICES};
 use super::orders::REVIEW_DELAY;
 use super::stale::Frozen;
 use super::story::Done;
@@ -43,7 +46,7 @@ pub(super) struct Promise {
 
 impl Proof {
     /// Seals the journal and checks everything. Nobody writes any more.
-    pub(super) async fn read(store: &dyn Store, done: Done) -> Result<Self, Failure> {
+    pub(super) async fn read(store: &dyn Store, file: &SqliteStore, done: Done) -> Result<Self, Failure> {
         seal(store).await?;
         let audit = verify(store, None, |_| ()).await?;
         let mut seen = Seen::nothing();
@@ -70,6 +73,8 @@ impl Proof {
         proof.promises = [
             story.crash(&proof).await?,
             story.stale(&proof).await?,
+            story.source(&done.asked).await?,
+            story.run(done.catalogue.as_ref(), file).await?,
             story.everyday(&done.cast).await?,
             story.endings(&done.cast).await?,
             vec![proof.audited()],
@@ -125,6 +130,32 @@ impl Read<'_> {
         let done = job.attempts.iter().any(|a| a.lease > *lease && a.how == How::Succeeded);
         let text = format!("{name} (pid {pid}) slept past its lease: its report was refused");
         Ok(vec![Promise { name: "stale", seen: refused && done, text }])
+    }
+
+    /// A breaker that opened and was closed by a probe.
+    async fn source(&self, asked: &[JobId]) -> Result<Vec<Promise>, Failure> {
+        let happened = |event: JournalEvent| self.rows.iter().filter(|row| row.event == event).count();
+        let (tripped, healed) = (happened(JournalEvent::GateTripped), happened(JournalEvent::GateHealed));
+        let mut seen = tripped > 0 && healed == 1 && !asked.is_empty();
+        for job in asked {
+            seen &= self.show(*job).await?.summary.state == State::Succeeded;
+        }
+        let text = format!("{PRICES} tripped {tripped} times while it was down, one probe healed it");
+        Ok(vec![Promise { name: "breaker", seen, text }])
+    }
+
+    /// A run whose last job waited for all the others.
+    async fn run(&self, catalogue: Option<&Catalogue>, file: &SqliteStore) -> Result<Vec<Promise>, Failure> {
+        let Some(Catalogue { run, items }) = catalogue else { return Ok(Vec::new()) };
+        let record = self.store.show_run(&Sight::All, *run).await?;
+        let opened = |job: &JobId| {
+            self.rows.iter().filter(|row| row.event == JournalEvent::Opened && row.jobs.contains(job)).count()
+        };
+        let once = record.consolidate.is_some_and(|job| opened(&job) == 1);
+        let published = kinds::publications(file).await?;
+        let seen = record.run.state == RunState::Succeeded && once && published == [*items];
+        let text = format!("{items} items came in page by page, and were published once, when all were there");
+        Ok(vec![Promise { name: "run", seen, text }])
     }
 
     /// Priorities, unique keys, delays, snoozes, retries.

@@ -33,6 +33,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The store and the directory it lies in.
 pub(super) struct Stage {
     pub(super) store: Arc<dyn Store>,
+    /// The same, for transactions of the shop's own.
+    pub(super) file: SqliteStore,
     // After the store: what is open cannot be removed everywhere.
     pub(super) dir: TempDir,
 }
@@ -45,7 +47,8 @@ impl Stage {
         let dir = TempDir::new()?;
         let store = store(dir.path())?;
         store.migrate().await?;
-        let stage = Self { store: Arc::new(store), dir };
+        kinds::create_tables(&store).await?;
+        let stage = Self { store: Arc::new(store.clone()), file: store, dir };
         for (queue, _) in LEASES {
             stage.set_lease(queue).await?;
         }

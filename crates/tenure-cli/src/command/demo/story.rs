@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::board::{Board, Mood};
+use super::catalogue::Catalogue;
 use super::crash::Killed;
 use super::crew::{CAN_FREEZE, Crew};
 use super::orders::{Cast, Producer};
@@ -46,6 +47,9 @@ pub(super) struct Story {
     breath: Duration,
     pub(super) killed: Option<Killed>,
     pub(super) frozen: Option<Frozen>,
+    /// Jobs that asked a source which was down.
+    pub(super) asked: Vec<JobId>,
+    pub(super) catalogue: Option<Catalogue>,
     deadline: Instant,
 }
 
@@ -54,6 +58,8 @@ pub(super) struct Done {
     pub(super) cast: Cast,
     pub(super) killed: Option<Killed>,
     pub(super) frozen: Option<Frozen>,
+    pub(super) asked: Vec<JobId>,
+    pub(super) catalogue: Option<Catalogue>,
 }
 
 /// The demo's own worker.
@@ -81,14 +87,29 @@ impl Story {
             Ok(())
         });
         let deadline = Instant::now() + DEADLINE;
-        Ok(Self { stage, board, crew, own, orders, cast, breath, killed: None, frozen: None, deadline })
+        Ok(Self {
+            stage,
+            board,
+            crew,
+            own,
+            orders,
+            cast,
+            breath,
+            killed: None,
+            frozen: None,
+            asked: Vec::new(),
+            catalogue: None,
+            deadline,
+        })
     }
 
     /// Tells it to the end. The workers go on.
     pub(super) async fn tell(&mut self) -> Result<(), Failure> {
         self.two_processes().await?;
         self.two_cancels().await?;
+        self.a_source_goes_down().await?;
         self.a_crash().await?;
+        self.a_catalogue_comes_in().await?;
         if CAN_FREEZE {
             self.a_stale_worker().await?;
         } else {
@@ -155,7 +176,8 @@ impl Story {
         for member in &mut self.board.look().workers {
             member.mood = if member.mood == Mood::Running { Mood::Stopped } else { member.mood };
         }
-        Ok(Done { cast: self.cast, killed: self.killed, frozen: self.frozen })
+        let Self { cast, killed, frozen, asked, catalogue, .. } = self;
+        Ok(Done { cast, killed, frozen, asked, catalogue })
     }
 
     /// Waits for a fact. What it waits for is what an error says did not happen.
@@ -220,7 +242,7 @@ impl Story {
 
 impl OwnWorker {
     fn start(stage: &Stage) -> Result<Self, Failure> {
-        let worker = part::worker(&stage.store, WORKER_1, &[(SHOP, 4), (IMAGES, 1)], stage.dir.path().to_owned())?;
+        let worker = part::worker(&stage.file, WORKER_1, &[(SHOP, 4), (IMAGES, 1)], stage.dir.path().to_owned())?;
         let (stop, stopped) = oneshot::channel();
         let ran = tokio::spawn(worker.run_until(async move {
             let _ = stopped.await;
