@@ -195,10 +195,21 @@ impl Run {
         self.count(moved.to, 1, event);
     }
 
+    /// Whether more members are missing than may be.
+    fn misses_too_many(&self) -> bool {
+        self.failed + self.canceled > u64::from(self.tolerated)
+    }
+
     /// An operator lets a partition go on: so does the run, whatever ended it.
     pub fn resume(&mut self, moved: Moved) {
         self.uncount(moved.from);
-        (self.expired, self.finished_at) = (false, None);
+        self.expired = false;
+        // One that fails fast goes on when enough of its members do: by then it has failed for what it misses, and would
+        // do so once more and take the one with it that was just revived.
+        if self.fail_fast && self.misses_too_many() {
+            return;
+        }
+        self.finished_at = None;
         // Nothing is decided here: what was said and is not heard yet may matter.
         self.state = if self.started_at.is_some() { RunState::Running } else { RunState::Queued };
     }
@@ -209,7 +220,7 @@ impl Run {
             return None;
         }
         let all = self.sealed && self.left() == 0;
-        let missing = self.failed + self.canceled > u64::from(self.tolerated);
+        let missing = self.misses_too_many();
         let (state, act) = match self.fan {
             _ if self.expired => (RunState::Failed, None),
             _ if missing && all => (RunState::Failed, (self.fan == Fan::Waiting).then_some(Act::Skip)),
@@ -219,6 +230,7 @@ impl Run {
             Fan::None | Fan::Ended(How::Succeeded) if all => (RunState::Succeeded, None),
             Fan::Waiting | Fan::Skipped if all => (RunState::Running, Some(Act::Open)),
             Fan::Ended(_) if all => (RunState::Failed, None),
+            Fan::Open => (RunState::Running, None),
             _ if self.started_at.is_some() => (RunState::Running, None),
             _ => (RunState::Queued, None),
         };
