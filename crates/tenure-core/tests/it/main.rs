@@ -11,3 +11,4 @@ mod cron_properties;
 mod dedupe;
 mod gate_properties;
 mod lifecycle_doc;
+mod run_properties;
