@@ -17,7 +17,7 @@ pub enum Invariant {
     I5,
     /// Permits of a gate.
     I6,
-    /// Fan-in of a run.
+    /// R1 and R2 of docs/ARCHITECTURE.md: the counts and the fan-in of a run.
     I7,
     /// A lost reply is found again.
     I8,
@@ -43,7 +43,7 @@ impl Invariant {
             Self::I4 => "no two grants share a fence",
             Self::I5 => "a job is started a bounded number of times",
             Self::I6 => "permits in use are the live leases, never more than the limit",
-            Self::I7 => "the counter is the children that ended, and the parent opens once, after all of them",
+            Self::I7 => "a run counts what its members are, and its consolidate opens once, after all of them",
             Self::I8 => "a repeated report is answered with what the first one did",
             Self::I9 => "a job whose cancel was requested is neither put back nor handed out",
             Self::I11 => "one probe tries a half-open breaker, and no word from before moves it",

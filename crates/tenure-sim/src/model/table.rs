@@ -57,7 +57,7 @@ pub fn variants(reach: Reach) -> Vec<Variant> {
         lease("SQLite: requeued", Rules { requeues_max: 1, max_attempts: 1 + far, ..lite }),
         Variant::new("a gate's permits", None, Gate { mutant: None }),
         Variant::new("a gate's breaker", None, Breaker { mutant: None }),
-        Variant::new("a run's fan-in", None, Run { mutant: None }),
+        Variant::new("a run, page by page", None, Run { mutant: None, losses_max: 1 + far }),
         Variant::new("a schedule's fires", None, Schedule { mutant: None }),
     ];
     for (mutant, invariant) in Mutant::ALL {
@@ -74,7 +74,7 @@ pub fn variants(reach: Reach) -> Vec<Variant> {
         all.push(Variant::new(name, Some(Invariant::I12), Schedule { mutant: Some(*mutant) }));
     }
     for (mutant, name) in RunMutant::ALL {
-        all.push(Variant::new(name, Some(Invariant::I7), Run { mutant: Some(*mutant) }));
+        all.push(Variant::new(name, Some(Invariant::I7), Run { mutant: Some(*mutant), losses_max: 1 }));
     }
     all
 }
