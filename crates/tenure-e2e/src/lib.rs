@@ -28,6 +28,7 @@ pub mod stage;
 pub mod watch;
 
 pub mod history;
+pub mod ingest;
 pub mod record;
 
 pub mod act;

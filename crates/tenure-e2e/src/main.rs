@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use tenure_e2e::act::{Stagehand, act};
+use tenure_e2e::ingest::{consolidate, ingest};
 use tenure_e2e::sink::{Sink, charge};
 use tenure_e2e::{Gates, Ledger, Place};
 use tenure_postgres::Mode;
@@ -84,7 +85,13 @@ async fn work(flags: Flags) -> Result<(), Box<dyn std::error::Error>> {
         Place::Sqlite(_) => Sink::default(),
     };
     let hand = Stagehand { worker: flags.name.clone(), ledger, gates, sink };
-    let mut builder = Worker::builder(store).state(hand).handle(act).handle(charge).name(&flags.name);
+    let mut builder = Worker::builder(store)
+        .state(hand)
+        .handle(act)
+        .handle(charge)
+        .handle(ingest)
+        .handle(consolidate)
+        .name(&flags.name);
     for queue in &flags.queues {
         let (name, slots) = queue.split_once('=').ok_or("a queue is name=slots")?;
         builder = builder.queue(name, slots.parse()?);

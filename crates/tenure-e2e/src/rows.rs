@@ -17,6 +17,7 @@ mod poison;
 mod race;
 mod replies;
 mod restarts;
+mod runs;
 mod session;
 mod sigterm;
 mod sigterm_no_store;
@@ -63,6 +64,8 @@ pub const ROWS: &[Row] = &[
     gates::BREAKER,
     gates::RATE,
     gates::FAIRNESS,
+    runs::PAGES,
+    runs::FAN_IN,
 ];
 
 /// Runs a row small, prints what it says, and panics unless it held: a test.

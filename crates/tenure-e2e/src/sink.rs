@@ -42,7 +42,8 @@ impl Sink {
         Self(Arc::new(Inner { url: Some(url), idle: Mutex::default() }))
     }
 
-    async fn client(&self) -> Result<Client, Fail> {
+    /// A connection, which comes back by [`give_back`](Self::give_back).
+    pub(crate) async fn client(&self) -> Result<Client, Fail> {
         let idle = self.0.idle.lock().unwrap().pop();
         if let Some(client) = idle.filter(|client| !client.is_closed()) {
             return Ok(client);
@@ -51,6 +52,13 @@ impl Sink {
         let (client, connection) = connect(url, NoTls).await?;
         tokio::spawn(connection);
         Ok(client)
+    }
+}
+
+impl Sink {
+    /// For the next one.
+    pub(crate) fn give_back(&self, client: Client) {
+        self.0.idle.lock().unwrap().push(client);
     }
 }
 
@@ -65,6 +73,6 @@ pub async fn charge(job: Charge, State(hand): State<Stagehand>, ctx: Ctx, attemp
     // Before the commit: a handler without this row has not completed its job.
     hand.ledger.write(ctx.job_id(), ctx.fence(), "end").await;
     tx.commit().await?;
-    hand.sink.0.idle.lock().unwrap().push(client);
+    hand.sink.give_back(client);
     Ok(done)
 }

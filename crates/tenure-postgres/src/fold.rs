@@ -3,7 +3,7 @@
 //! One folds at a time, by a row that the others skip. Runs and partitions that somebody else holds are left for the next
 //! time with everything that was said of them; then the floor below which nobody looks again stays where it is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use deadpool_postgres::Transaction;
 use tenure_core::run::{Act, Part, Partition, Run, RunEvent, Told};
@@ -81,20 +81,30 @@ impl PgStore {
             let (run, said) = said(row)?;
             by_run.entry(run).or_default().push(said);
         }
-        let mut heard: Vec<i64> = Vec::with_capacity(rows.len());
-        for found in self.lock_runs(tx, by_run.keys()).await? {
+        let (mut heard, mut skipped) = (0, false);
+        let locked = self.lock_runs(tx, by_run.keys()).await?;
+        skipped |= locked.len() < by_run.len();
+        for found in locked {
             let Some(events) = by_run.get(&found.id) else { continue };
-            if self.fold_run(tx, found, events, folded).await? {
-                heard.extend(events.iter().map(|(id, _)| *id));
+            match self.fold_run(tx, found, events, folded).await? {
+                Some(count) => heard += count,
+                None => skipped = true,
             }
         }
-        tx.execute_typed("delete from tenure.run_event where id = any ($1)", &[(&heard, Type::INT8_ARRAY)]).await?;
         // Everything older than the floor was seen by the statement above and is counted now.
-        if heard.len() == rows.len() && rows.len() < FOLD_MAX as usize {
+        if !skipped && rows.len() < FOLD_MAX as usize {
             let sql = "update tenure.run_fold set folded_to = $1::text::xid8";
             tx.execute_typed(sql, &[(&floor, Type::TEXT)]).await?;
         }
-        Ok(u32::try_from(heard.len()).unwrap_or(u32::MAX))
+        Ok(heard)
+    }
+
+    /// Deletes sentences of a run that is held, and answers which were there: a seal may have taken what was added.
+    async fn take(&self, tx: &Transaction<'_>, events: &[Said]) -> Result<HashSet<i64>, Failed> {
+        let ids: Vec<i64> = events.iter().map(|(id, _)| *id).collect();
+        let sql = "delete from tenure.run_event where id = any ($1) returning id";
+        let rows = tx.query_typed(sql, &[(&ids, Type::INT8_ARRAY)]).await?;
+        Ok(rows.iter().map(|row| get(row, "id")).collect::<Result<_, _>>()?)
     }
 
     async fn lock_runs(
@@ -107,14 +117,14 @@ impl PgStore {
         Ok(rows.iter().map(record).collect::<Result<_, _>>()?)
     }
 
-    /// Folds what was said of one run; `false` when one of its partitions is just committing a page.
+    /// Folds what was said of one run, so many sentences; `None` when one of its partitions is just committing a page.
     async fn fold_run(
         &self,
         tx: &Transaction<'_>,
         found: RunRecord,
         events: &[Said],
         folded: &mut FoldedRuns,
-    ) -> Result<bool, Failed> {
+    ) -> Result<Option<u32>, Failed> {
         let RunRecord { id, mut run, consolidate, .. } = found;
         let mut names: Vec<(RunId, String)> =
             events.iter().filter_map(|(_, event)| Some((id, event.told.partition()?.to_string()))).collect();
@@ -124,12 +134,13 @@ impl PgStore {
         if !names.is_empty() {
             let locked = self.lock_partitions(tx, &names).await?;
             if locked.len() < names.len() {
-                return Ok(false);
+                return Ok(None);
             }
             partitions = locked.into_iter().map(|(record, heart)| (record.name.to_string(), heart)).collect();
         }
         let (was, before) = (run.state, partitions.clone());
-        for (_, event) in events {
+        let taken = self.take(tx, events).await?;
+        for (_, event) in events.iter().filter(|(id, _)| taken.contains(id)) {
             let partition = event.told.partition().and_then(|name| partitions.get_mut(name.as_str()));
             run.hear(event, partition);
         }
@@ -139,7 +150,7 @@ impl PgStore {
         self.save_run(tx, id, &run, None).await?;
         self.act(tx, id, &mut run, act, consolidate, folded).await?;
         self.told_of(tx, id, was, &run).await?;
-        Ok(true)
+        Ok(Some(u32::try_from(taken.len()).unwrap_or(u32::MAX)))
     }
 
     pub(crate) async fn save_partitions(
@@ -183,7 +194,9 @@ impl PgStore {
                 let word = word("all members of its run are done");
                 match self.state_of(tx, job).await?.as_deref() {
                     Some("waiting") => self.open_in(tx, job, &word).await,
-                    _ => self.requeue_in(tx, job, &word).await,
+                    Some("failed" | "dead" | "canceled") => self.requeue_in(tx, job, &word).await,
+                    // Somebody was faster, by hand.
+                    _ => Ok(()),
                 }
             }
             (Some(Act::Skip), Some(job)) => self.cancel_in(tx, job, &word("members of its run are missing")).await,
@@ -196,7 +209,7 @@ impl PgStore {
     pub(crate) async fn stop(&self, tx: &Transaction<'_>, id: RunId, run: &mut Run) -> Result<(), Failed> {
         let now = self.moment();
         let params: [Param<'_>; 2] = [(id.as_uuid(), Type::UUID), (&now, Type::TIMESTAMPTZ)];
-        let sql = "update tenure.partition set state = 4, moved_at = coalesce($2, clock_timestamp()) where run = $1 and state in (0, 1)";
+        let sql = "update tenure.partition set state = 4, moved_at = coalesce($2, clock_timestamp()) where run = $1 and state in (0, 1) and not finished";
         run.canceled += tx.execute_typed(sql, &params).await?;
         self.save_run(tx, id, run, None).await?;
         let sql = "update tenure.run set sweeping = true where id = $1";

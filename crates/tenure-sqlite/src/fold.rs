@@ -122,7 +122,11 @@ fn do_act(
             let (sight, word) = (Sight::All, word("all members of its run are done"));
             match show::find_job(tx, &Sight::All, job)?.state {
                 State::Waiting => requeue::open_job(tx, &OpenJob { sight, job, word }),
-                _ => requeue::requeue_job(tx, &RequeueJob { sight, job, word }),
+                State::Failed | State::Dead | State::Canceled => {
+                    requeue::requeue_job(tx, &RequeueJob { sight, job, word })
+                }
+                // Somebody was faster, by hand.
+                State::Queued | State::Retryable | State::Running | State::Succeeded => Ok(()),
             }
         }
         (Some(Act::Skip), Some(job)) => {

@@ -27,9 +27,10 @@ use crate::{fold, queue};
 
 const ADD_RUN: &str = include_str!("sql/add_run.sql");
 const FIND_RUN: &str = include_str!("sql/find_run.sql");
-const RUN_IN_STATE: &str = include_str!("sql/run_in_state.sql");
+const REFUSES_REQUEUE: &str = include_str!("sql/refuses_requeue.sql");
 const LIST_RUNS: &str = include_str!("sql/list_runs.sql");
 const SAVE_RUN: &str = include_str!("sql/save_run.sql");
+const TAKE_ADDED: &str = include_str!("sql/take_added.sql");
 const FREE_RUN: &str = include_str!("sql/free_run.sql");
 const ADD_PARTITION: &str = include_str!("sql/add_partition.sql");
 const HAS_PARTITION: &str = include_str!("sql/has_partition.sql");
@@ -94,6 +95,10 @@ pub(crate) fn seal_run(tx: &Tx<'_>, request: &SealRun) -> Result<()> {
         run.fan = Fan::Waiting;
         add_consolidate(tx, request.run, job)?;
     }
+    // A batch of sentences may end between what was added and what has ended: from now on the total is right.
+    let part = Part::Item(request.run).to_string();
+    let added = tx.all(TAKE_ADDED, named_params! { ":part": part }, |row| number::<i64, u64>(row, 0, "members"))?;
+    run.total += added.iter().sum::<u64>();
     save(tx, request.run, &run, request.consolidate.as_ref().map(|job| job.id))?;
     // Somebody has to look whether that was all.
     note(tx, request.run, &Told::Added(0))?;
@@ -136,14 +141,16 @@ pub(crate) fn list_runs(tx: &Tx<'_>, filter: &RunFilter) -> Result<Vec<RunRecord
     tx.all(LIST_RUNS, params, record)
 }
 
-/// Refuses to revive a job whose run was canceled.
+/// Refuses to revive a job whose run was canceled, and a consolidate whose run is missing members.
 pub(crate) fn refuse_canceled(tx: &Tx<'_>, job: JobId) -> Result<()> {
-    let params = named_params! { ":job": blob(&job), ":state": RunState::Canceled.code() };
-    match tx.one(RUN_IN_STATE, params, |row| Ok(row.get::<_, String>(0)?))? {
+    let canceled = tx.one(REFUSES_REQUEUE, named_params! { ":job": blob(&job) }, |row| Ok(row.get::<_, bool>(0)?))?;
+    match canceled {
         None => Ok(()),
-        Some(part) => {
-            Err(StoreError::Conflict(format!("job {job} cannot be requeued: its run was canceled, {part}")).into())
-        }
+        Some(false) => Err(StoreError::Conflict(format!(
+            "job {job} cannot be requeued: members of its run are missing; resume them, and it runs by itself"
+        ))
+        .into()),
+        Some(true) => Err(StoreError::Conflict(format!("job {job} cannot be requeued: its run was canceled")).into()),
     }
 }
 

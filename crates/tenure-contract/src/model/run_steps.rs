@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tenure_core::journal::JournalEvent;
 use tenure_core::new_job::Due;
-use tenure_core::run::{Act, Part, Run, RunEvent, Told};
+use tenure_core::run::{Act, Fan, Part, Run, RunEvent, Told};
 use tenure_core::{
     Event, How, Invalid, JobId, Json, LeaseNo, NewJob, PartitionName, RunId, RunState, State, Timestamp,
 };
@@ -198,14 +198,32 @@ pub(super) fn tell(tables: &mut Tables, job: JobId, code: i16, error: Option<&Js
     tables.run_events.push((part, Some(job), RunEvent { at: now, told, error }));
 }
 
-/// Refuses to revive a job whose run was canceled.
+/// Refuses to revive a job whose run was canceled, and a consolidate whose run is missing members.
 pub(super) fn refuse_canceled(tables: &Tables, job: JobId) -> Result<(), StoreError> {
     let run = tables.jobs.get(&job).and_then(|row| row.part.as_ref()).map(Part::run);
-    let canceled = |row: &&RunRow| row.record.run.state == RunState::Canceled;
-    match run.and_then(|run| tables.runs.get(&run)).filter(canceled) {
+    let refuses = |row: &&RunRow| {
+        let skipped = row.record.run.fan == Fan::Skipped && row.record.consolidate == Some(job);
+        row.record.run.state == RunState::Canceled || skipped
+    };
+    match run.and_then(|run| tables.runs.get(&run)).filter(refuses) {
         None => Ok(()),
-        Some(_) => Err(StoreError::Conflict(format!("job {job} cannot be requeued: its run was canceled"))),
+        Some(_) => {
+            Err(StoreError::Conflict(format!("job {job} cannot be requeued: its run was canceled, or skipped it")))
+        }
     }
+}
+
+/// Members that came and are not counted yet; whoever seals counts them.
+pub(super) fn take_added(tables: &mut Tables, run: RunId) -> u64 {
+    let mut added = 0;
+    tables.run_events.retain(|(part, _, event)| match event.told {
+        Told::Added(members) if part.run() == run => {
+            added += members;
+            false
+        }
+        _ => true,
+    });
+    added
 }
 
 /// A job that a run may yet revive.
@@ -260,8 +278,10 @@ fn do_act(
     match (act, consolidate) {
         (Some(Act::Open), Some(job)) => {
             folded.opened.push(id);
-            if tables.seen(&Sight::All, job)?.job.state != State::Waiting {
-                return requeue(tables, job, &word, now);
+            match tables.seen(&Sight::All, job)?.job.state {
+                State::Waiting => {}
+                State::Failed | State::Dead | State::Canceled => return requeue(tables, job, &word, now),
+                State::Queued | State::Retryable | State::Running | State::Succeeded => return Ok(()),
             }
             tables.step(job, &Event::Open, now, None).map_err(|why| StoreError::Conflict(why.to_string()))?;
             tables.write(now, None, JournalEvent::Opened, None, vec![job], &word);
@@ -277,7 +297,8 @@ fn do_act(
 }
 
 pub(super) fn stop(tables: &mut Tables, id: RunId, mut run: Run, now: Timestamp) -> Result<(), StoreError> {
-    for row in tables.partitions.values_mut().filter(|row| row.record.run == id && row.record.state.is_open()) {
+    let on_its_way = |row: &&mut PartitionRow| row.record.run == id && row.record.state.is_open() && !row.finished;
+    for row in tables.partitions.values_mut().filter(on_its_way) {
         (row.record.state, row.record.moved_at) = (RunState::Canceled, now);
         run.canceled += 1;
     }

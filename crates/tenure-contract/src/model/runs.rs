@@ -16,7 +16,7 @@ use tenure_store::{RunStore, StoreError};
 
 use super::ModelStore;
 use super::run_steps::{
-    cancel, goes_on, is_refusal, of, record, refuse_closed, requeue, say, seen, stop, sweep, told_of,
+    cancel, goes_on, is_refusal, of, record, refuse_closed, requeue, say, seen, stop, sweep, take_added, told_of,
 };
 
 /// What was said of runs, in order: about which part, by which job.
@@ -104,8 +104,10 @@ impl RunStore for ModelStore {
                 };
             }
             refuse_closed(&record)?;
+            let added = take_added(tables, request.run);
             let row = of(tables, request.run)?;
             row.record.run.sealed = true;
+            row.record.run.total += added;
             if let Some(job) = request.consolidate {
                 check_consolidate(&job, &record.tenant, now)?;
                 (row.record.run.fan, row.record.consolidate) = (Fan::Waiting, Some(job.id));

@@ -12,3 +12,4 @@ mod dedupe;
 mod gate_properties;
 mod lifecycle_doc;
 mod run_properties;
+mod run_world;

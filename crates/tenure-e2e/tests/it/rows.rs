@@ -192,3 +192,13 @@ fn four_processes_share_a_rate_and_one_is_killed() {
 fn a_flood_of_one_tenant_keeps_no_other_waiting() {
     hold("D4");
 }
+
+#[test]
+fn pages_survive_kills_freezes_and_lost_replies() {
+    hold("E2");
+}
+
+#[test]
+fn a_consolidate_runs_once_after_thousands_of_partitions() {
+    hold("E4");
+}

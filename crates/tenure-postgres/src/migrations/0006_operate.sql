@@ -91,14 +91,17 @@ declare
   j tenure.job;
   holder uuid;
   was smallint;
+  of_run tenure.run;
 begin
   perform tenure.check_text('reason', reason);
   j := tenure.find_job(requeue.job, requeue.tenant);
   if j.part is not null then
     -- Held so that it is not canceled meanwhile.
-    perform from tenure.run r where r.id = left(j.part, 36)::uuid and r.state = 4 for key share;
-    if found then
-      raise exception 'job % cannot be requeued: its run was canceled, %', j.id, j.part using errcode = 'TN409';
+    select * into of_run from tenure.run r where r.id = left(j.part, 36)::uuid for key share;
+    if of_run.state = 4 then
+      raise exception 'job % cannot be requeued: its run was canceled', j.id using errcode = 'TN409';
+    elsif of_run.fan = 2 and of_run.consolidate = j.id then
+      raise exception 'job % cannot be requeued: members of its run are missing; resume them, and it runs by itself', j.id using errcode = 'TN409';
     end if;
   end if;
   if j.unique_key is not null then

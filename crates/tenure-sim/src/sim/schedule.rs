@@ -15,7 +15,7 @@ use tenure_worker::Job;
 use super::jobs::{QUEUES, Work};
 
 /// When it fires.
-const CRON: &str = "*/5 * * * * *";
+const CRON: &str = "*/2 * * * * *";
 
 pub(crate) async fn set(store: &SqliteStore) -> Result<(), StoreError> {
     let timing = Timing { missed: Missed::Once, grace: Duration::ZERO, ..Timing::new(CRON.parse()?) };
