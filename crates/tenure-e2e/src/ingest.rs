@@ -80,7 +80,8 @@ pub async fn consolidate(
     let run = ctx.part().map(tenure_core::Part::run).ok_or_else(|| Fail::permanent("it is part of no run"))?;
     let mut client = hand.sink.client().await?;
     let tx = client.transaction().await?;
-    let count = "insert into e2e_consolidated select $1, count(*) from e2e_row where part like $1::text || ':%'";
+    let count =
+        "insert into e2e_consolidated select $1::uuid, count(*) from e2e_row where part like ($1::uuid)::text || ':%'";
     tx.execute(count, &[run.as_uuid()]).await?;
     let done = attempt.complete_in(&tx).await?;
     tx.commit().await?;
