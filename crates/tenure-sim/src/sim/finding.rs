@@ -25,6 +25,8 @@ pub enum Rule {
     Fires,
     /// An acknowledged job is there.
     JobLost,
+    /// No more jobs are inside a gate than it allows, and its permits are what leases say.
+    TooManyInside,
     /// Every job ends in a bounded time once the faults are over.
     NotEnded,
     /// No more failed attempts and no more lost leases than the job allows.

@@ -34,6 +34,7 @@ mod clock;
 mod counters;
 mod crew;
 mod finding;
+mod gate;
 mod handlers;
 mod jobs;
 mod ledger;
@@ -176,6 +177,7 @@ async fn open(world: &World, options: SqliteOptions) -> Result<SqliteStore, Stor
         store.set_queue(SetQueue::new(QueueName::new(queue)?, world.plan.lease_ttl)).await?;
     }
     schedule::set(&store).await?;
+    gate::set(&store).await?;
     let create = "create table effect (job text not null, fence integer not null)";
     store.transaction(move |tx| tx.connection().execute_batch(create).map_err(StoreError::unavailable)).await?;
     Ok(store)
@@ -206,6 +208,9 @@ async fn look(world: Arc<World>, store: SqliteStore) {
     loop {
         sleep(LOOKS_EVERY).await;
         world.clock.sync();
+        if let Err(error) = gate::look(&world, &store).await {
+            world.ledger.find(Rule::Invariant, error.to_string());
+        }
         match store.find_violations(5).await {
             Ok(violations) => {
                 for violation in violations {

@@ -14,6 +14,7 @@ use tenure_store::record::{JobFilter, Sight};
 use tenure_store::{JobStore, StoreError};
 
 use super::finding::Rule;
+use super::gate;
 use super::world::World;
 
 /// Checks everything that can only be known at the end.
@@ -24,6 +25,7 @@ pub(crate) async fn check(world: &World, store: &SqliteStore) -> Result<(), Stor
         world.ledger.find(Rule::Journal, why);
     }
     let history = History::read(world, &fixture.journal().await);
+    gate::check(world, store).await?;
     check_runs(world, &history);
     check_endings(world, store, &history).await?;
     check_requests(world, store, &history).await?;

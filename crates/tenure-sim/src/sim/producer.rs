@@ -12,6 +12,7 @@ use tenure_worker::{Client, Job};
 use tokio::time::{Instant, sleep};
 
 use super::breakage::Breakage;
+use super::gate;
 use super::jobs::{Fan, Limited, Pay, Poison, Work};
 use super::world::World;
 
@@ -93,7 +94,10 @@ struct Said {
 }
 
 async fn send<J: Job>(client: &Client, job: J, said: Said) -> Result<Enqueued, StoreError> {
-    let enqueue = client.enqueue(job).id(said.id).delay(said.delay).priority(said.priority);
+    let mut enqueue = client.enqueue(job).id(said.id).delay(said.delay).priority(said.priority);
+    if gate::is_passed_by(said.n) {
+        enqueue = enqueue.gate(gate::GATE);
+    }
     match said.sure {
         Some(Sure::Idempotency) => enqueue.idempotency_key(format!("request {}", said.n)).await,
         Some(Sure::Unique) => enqueue.unique_by(Unique::new(format!("key {}", said.n % 7), Policy::WhileActive)).await,

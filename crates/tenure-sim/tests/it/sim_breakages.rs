@@ -64,6 +64,7 @@ const NOTICED: &[(&str, &[Rule])] = &[
     ("a renewal pushes the deadline", &[Rule::RanSideBySide]),
     ("only unknown leases are released", &[Rule::GivenAway, Rule::RanSideBySide]),
     ("a late sweep leaves newer leases alone", &[Rule::GivenAway]),
+    ("what a gate has counted is gone", &[Rule::Invariant, Rule::TooManyInside]),
     ("a schedule moves on from where it was read", &[Rule::Fires]),
 ];
 
