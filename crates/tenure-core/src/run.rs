@@ -153,7 +153,8 @@ impl Run {
                 self.fan = Fan::Ended(*how);
                 self.last_error = event.error.clone().or(self.last_error.take());
             }
-            Told::FanRequeued => self.fan = Fan::Open,
+            // All was there, or nobody could have revived it: whatever ended the run is over.
+            Told::FanRequeued => (self.fan, self.expired) = (Fan::Open, false),
         }
     }
 
@@ -180,6 +181,18 @@ impl Run {
         self.finished_at = None;
         // Nothing is decided here: what was said and is not heard yet may matter.
         self.state = if self.started_at.is_some() { RunState::Running } else { RunState::Queued };
+    }
+
+    /// Why no job that is this part of it may be revived by an ordinary requeue, if none may.
+    pub fn refuses_requeue(&self, part: &Part) -> Option<&'static str> {
+        let complete = self.sealed && self.left() == 0 && !self.misses_too_many();
+        match (part, self.fan) {
+            _ if self.state == RunState::Canceled => Some("its run was canceled"),
+            (Part::Consolidate(_), _) if complete => None,
+            (Part::Consolidate(_), _) => Some("it runs by itself when all members of its run are there"),
+            (_, Fan::Open | Fan::Ended(_)) => Some("the consolidate of its run has begun"),
+            (_, Fan::None | Fan::Waiting | Fan::Skipped) => None,
+        }
     }
 
     /// What the run is now and what is to be done, at `now`. Asked once, it answers the same again.

@@ -50,8 +50,10 @@ impl PgStore {
         let heard = self.fold_said(tx, &mut folded).await?;
         let at = Moment(now);
         let sql = "select id from tenure.run where state in (0, 1) and deadline is not null and deadline <= $1
-            order by deadline limit 100 for no key update skip locked";
-        let overdue = ids(&tx.query_typed(sql, &[(&at, Type::TIMESTAMPTZ)]).await?)?;
+            order by deadline limit $2 for update skip locked";
+        // Not before everything that was said is heard.
+        let limit: i64 = if heard < FOLD_MAX { 100 } else { 0 };
+        let overdue = ids(&tx.query_typed(sql, &[(&at, Type::TIMESTAMPTZ), (&limit, Type::INT8)]).await?)?;
         for id in &overdue {
             let RunRecord { mut run, .. } = self.one_run(tx, statement::HOLD_RUN, &Sight::All, *id).await?;
             let was = run.state;
@@ -199,7 +201,11 @@ impl PgStore {
                     _ => Ok(()),
                 }
             }
-            (Some(Act::Skip), Some(job)) => self.cancel_in(tx, job, &word("members of its run are missing")).await,
+            (Some(Act::Skip), Some(job)) => match self.state_of(tx, job).await?.as_deref() {
+                // It may have ended by hand.
+                None | Some("succeeded" | "failed" | "dead" | "canceled") => Ok(()),
+                Some(_) => self.cancel_in(tx, job, &word("members of its run are missing")).await,
+            },
             (Some(Act::CancelRest), _) => self.stop(tx, id, run).await,
             _ => Ok(()),
         }
@@ -227,7 +233,10 @@ impl PgStore {
     async fn told_of(&self, tx: &Transaction<'_>, id: RunId, was: RunState, run: &Run) -> Result<(), Failed> {
         let event = match (was.is_open(), run.state.is_open()) {
             (true, false) => "run_ended",
-            (false, true) => "run_reopened",
+            (false, true) => {
+                self.free(tx, id).await?;
+                "run_reopened"
+            }
             _ => return Ok(()),
         };
         self.write(tx, id, event, Some(run.state), &Word::default()).await

@@ -162,16 +162,22 @@ impl PgStore {
                 ("partition_reset", &request.word)
             }
         };
+        self.free(tx, request.run).await?;
+        let details = format!("{{\"run\":\"{}\",\"partition\":\"{}\"}}", request.run, request.partition);
+        self.write_details(tx, event, &details, word).await
+    }
+
+    /// Something of a run goes on: nothing of it is canceled any more, and a deadline that is over is gone.
+    pub(crate) async fn free(&self, tx: &Transaction<'_>, run: RunId) -> Result<(), Failed> {
         let now = self.time(tx).await?;
         let (at, deadline) = (crate::value::Moment(now), crate::value::Moment(now.plus(OPEN_DEADLINE)));
         let sql = "update tenure.run r set sweeping = false, expired = false,
               deadline = case when not r.sealed then greatest(r.deadline, $2) when r.deadline > $3 then r.deadline end
             where r.id = $1";
         let params: [Param<'_>; 3] =
-            [(request.run.as_uuid(), Type::UUID), (&deadline, Type::TIMESTAMPTZ), (&at, Type::TIMESTAMPTZ)];
+            [(run.as_uuid(), Type::UUID), (&deadline, Type::TIMESTAMPTZ), (&at, Type::TIMESTAMPTZ)];
         tx.execute_typed(sql, &params).await?;
-        let details = format!("{{\"run\":\"{}\",\"partition\":\"{}\"}}", request.run, request.partition);
-        self.write_details(tx, event, &details, word).await
+        Ok(())
     }
 
     async fn resume(

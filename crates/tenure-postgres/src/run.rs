@@ -111,12 +111,13 @@ impl RunStore for PgStore {
 impl PgStore {
     async fn create(&self, tx: &Transaction<'_>, request: &NewRun) -> Result<RunCreated, Failed> {
         let now = self.time(tx).await?;
-        let sql = "insert into tenure.run (id, tenant, owner, source, sealed, fail_fast, tolerated, consolidate, fan, created_at, deadline)
-            values ($1, (tenure.tenant_ids(array[$2]))[1], $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (id) do nothing";
+        let sql = "insert into tenure.run (id, tenant, owner, source, sealed, fail_fast, tolerated, consolidate, fan, created_at, deadline, deadline_asked)
+            values ($1, (tenure.tenant_ids(array[$2]))[1], $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id) do nothing";
         let (at, deadline) = (Moment(now), request.deadline_at(now).map(Moment));
         let (tolerated, fan) = (i64::from(request.tolerated), request.start().fan.code());
         let consolidate = request.consolidate.as_ref().map(|job| *job.id.as_uuid());
-        let params: [Param<'_>; 11] = [
+        let asked = request.deadline.is_some();
+        let params: [Param<'_>; 12] = [
             (request.id.as_uuid(), Type::UUID),
             (&request.tenant.as_str(), Type::TEXT),
             (&request.owner, Type::TEXT),
@@ -128,6 +129,7 @@ impl PgStore {
             (&fan, Type::INT2),
             (&at, Type::TIMESTAMPTZ),
             (&deadline, Type::TIMESTAMPTZ),
+            (&asked, Type::BOOL),
         ];
         if tx.execute_typed(sql, &params).await? == 0 {
             // Another tenant's is not told apart from one that is not there.
@@ -165,6 +167,9 @@ impl PgStore {
         // What was added before is counted with it: a batch of sentences may end between the two.
         run.total += self.take_added(tx, request.run).await?;
         self.save_run(tx, request.run, &run, request.consolidate.as_ref().map(|job| job.id)).await?;
+        // The time it had to be sealed is no deadline of the run itself.
+        let sql = "update tenure.run set deadline = null where id = $1 and not deadline_asked";
+        tx.execute_typed(sql, &[(request.run.as_uuid(), Type::UUID)]).await?;
         self.note(tx, request.run, &Told::Added(0)).await?;
         self.write(tx, request.run, "run_sealed", None, &request.word).await
     }

@@ -24,6 +24,8 @@ create table run (
     started_at integer,
     finished_at integer check ((finished_at is null) = (state in (0, 1))),
     deadline integer,
+    -- Otherwise it is for being sealed only.
+    deadline_asked integer not null check (deadline_asked in (0, 1)),
     last_error text check (last_error is null or json_valid(last_error)),
     check (state <> 2 or sealed = 1),
     check (sealed = 1 or deadline is not null)

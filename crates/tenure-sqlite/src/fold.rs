@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::fault::{Result, corrupt};
 use crate::row::{job_id, time, word};
-use crate::run::{find_run, save, write};
+use crate::run::{self, find_run, save, write};
 use crate::tx::Tx;
 use crate::{cancel, page, requeue, show};
 
@@ -30,7 +30,9 @@ const DROP_RUN_EVENT: &str = include_str!("sql/drop_run_event.sql");
 pub(crate) fn fold_runs(tx: &Tx<'_>) -> Result<FoldedRuns> {
     let mut folded = FoldedRuns::default();
     let heard = fold(tx, &mut folded)?;
-    let overdue = tx.all(LIST_OVERDUE, named_params! { ":now": tx.now.as_micros(), ":limit": 100 }, run_id)?;
+    // Not before everything that was said is heard.
+    let limit = if heard < FOLD_MAX { 100 } else { 0 };
+    let overdue = tx.all(LIST_OVERDUE, named_params! { ":now": tx.now.as_micros(), ":limit": limit }, run_id)?;
     for id in &overdue {
         end_overdue(tx, *id)?;
     }
@@ -129,6 +131,8 @@ fn do_act(
                 State::Queued | State::Retryable | State::Running | State::Succeeded => Ok(()),
             }
         }
+        // It may have ended by hand.
+        (Some(Act::Skip), Some(job)) if show::find_job(tx, &Sight::All, job)?.state.is_terminal() => Ok(()),
         (Some(Act::Skip), Some(job)) => {
             let word = word("members of its run are missing");
             cancel::cancel_job(tx, &CancelJob { sight: Sight::All, job, force: false, word })?;
@@ -168,13 +172,16 @@ fn sweep_some(tx: &Tx<'_>, id: RunId, limit: u32) -> Result<u32> {
     Ok(left.len() as u32)
 }
 
-fn told_of(tx: &Tx<'_>, id: RunId, was: RunState, run: &Run) -> Result<()> {
-    let event = match (was.is_open(), run.state.is_open()) {
+fn told_of(tx: &Tx<'_>, id: RunId, was: RunState, is: &Run) -> Result<()> {
+    let event = match (was.is_open(), is.state.is_open()) {
         (true, false) => JournalEvent::RunEnded,
-        (false, true) => JournalEvent::RunReopened,
+        (false, true) => {
+            run::free(tx, id)?;
+            JournalEvent::RunReopened
+        }
         _ => return Ok(()),
     };
-    write(tx, id, event, Some(run.state), &Word::default())
+    write(tx, id, event, Some(is.state), &Word::default())
 }
 
 fn sweep(tx: &Tx<'_>, run: RunId, sweeping: bool) -> Result<()> {

@@ -55,7 +55,7 @@ pub(crate) fn note(tx: &Tx<'_>, run: RunId, told: &Told) -> Result<()> {
 pub(crate) fn begin_page(tx: &Tx<'_>, job: JobId) -> Result<PageFound> {
     let Some(Part::Page { run, partition, offset }) = part_of(tx, job)? else { return Ok(PageFound::Ended) };
     let Some(found) = find_partition(tx, run, &partition)? else { return Ok(PageFound::Ended) };
-    if !goes_on(found.state) {
+    if !goes_on(tx, &found)? {
         return Ok(PageFound::Ended);
     }
     if found.job != job || found.next_offset != offset {
@@ -103,7 +103,7 @@ pub(crate) fn move_partition(tx: &Tx<'_>, request: &AdvancePage) -> Result<()> {
     if tx.execute(MOVE_PARTITION, params)? == 0 {
         let found = find_partition(tx, run, &partition)?;
         return Err(match found {
-            Some(found) if goes_on(found.state) => {
+            Some(found) if goes_on(tx, &found)? => {
                 StoreError::OffsetMismatch { expected: found.next_offset, got: offset }.into()
             }
             _ => StoreError::Conflict(format!("partition {partition} of run {run} has ended")).into(),
@@ -116,8 +116,12 @@ pub(crate) fn move_partition(tx: &Tx<'_>, request: &AdvancePage) -> Result<()> {
 }
 
 /// Whether a page of such a partition may go on. One that has failed and was revived may not be counted as such yet.
-const fn goes_on(state: RunState) -> bool {
-    matches!(state, RunState::Queued | RunState::Running | RunState::Failed)
+fn goes_on(tx: &Tx<'_>, found: &PartitionRecord) -> Result<bool> {
+    Ok(match found.state {
+        RunState::Queued | RunState::Running => true,
+        RunState::Failed => run::find_run(tx, &Sight::All, found.run)?.run.state != RunState::Canceled,
+        RunState::Succeeded | RunState::Canceled => false,
+    })
 }
 
 /// Lets a partition go on that has stopped.
@@ -199,7 +203,8 @@ fn add_page(tx: &Tx<'_>, after: JobId, job: JobId, run: RunId, partition: &Parti
     Line::open(tx)?.put(&Place { queue, line, priority, run_at, job, attempt: 0, losses: 0, state })
 }
 
-fn part_of(tx: &Tx<'_>, job: JobId) -> Result<Option<Part>> {
+/// What a job is of its run.
+pub(crate) fn part_of(tx: &Tx<'_>, job: JobId) -> Result<Option<Part>> {
     Ok(tx.one(PART_OF, named_params! { ":job": blob(&job) }, |row| optional_word(row, 0))?.flatten())
 }
 

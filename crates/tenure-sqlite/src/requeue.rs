@@ -33,7 +33,7 @@ pub(crate) fn requeue_job(tx: &Tx<'_>, request: &RequeueJob) -> Result<()> {
             return Err(StoreError::Conflict(text).into());
         }
     };
-    run::refuse_canceled(tx, job)?;
+    run::refuse_requeue(tx, job)?;
     if let Some(own) = &found.unique {
         keys::take_back(tx, found.tenant, own, job)?;
     }

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use crate::enqueue::enqueue_parts;
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
-use crate::page::note;
+use crate::page::{self, note};
 use crate::row::{blob, number, optional_time, time, word};
 use crate::show::sight_param;
 use crate::tx::Tx;
@@ -27,10 +27,10 @@ use crate::{fold, queue};
 
 const ADD_RUN: &str = include_str!("sql/add_run.sql");
 const FIND_RUN: &str = include_str!("sql/find_run.sql");
-const REFUSES_REQUEUE: &str = include_str!("sql/refuses_requeue.sql");
 const LIST_RUNS: &str = include_str!("sql/list_runs.sql");
 const SAVE_RUN: &str = include_str!("sql/save_run.sql");
 const TAKE_ADDED: &str = include_str!("sql/take_added.sql");
+const END_SEALING: &str = include_str!("sql/end_sealing.sql");
 const FREE_RUN: &str = include_str!("sql/free_run.sql");
 const ADD_PARTITION: &str = include_str!("sql/add_partition.sql");
 const HAS_PARTITION: &str = include_str!("sql/has_partition.sql");
@@ -51,6 +51,7 @@ pub(crate) fn create_run(tx: &Tx<'_>, request: &NewRun) -> Result<RunCreated> {
         ":fan": start.fan.code(),
         ":now": tx.now.as_micros(),
         ":deadline": request.deadline_at(tx.now).map(Timestamp::as_micros),
+        ":deadline_asked": request.deadline.is_some(),
     };
     if tx.execute(ADD_RUN, params)? == 0 {
         // Another tenant's is not told apart from one that is not there.
@@ -100,6 +101,7 @@ pub(crate) fn seal_run(tx: &Tx<'_>, request: &SealRun) -> Result<()> {
     let added = tx.all(TAKE_ADDED, named_params! { ":part": part }, |row| number::<i64, u64>(row, 0, "members"))?;
     run.total += added.iter().sum::<u64>();
     save(tx, request.run, &run, request.consolidate.as_ref().map(|job| job.id))?;
+    tx.execute(END_SEALING, named_params! { ":run": request.run.as_uuid().as_bytes() })?;
     // Somebody has to look whether that was all.
     note(tx, request.run, &Told::Added(0))?;
     write(tx, request.run, JournalEvent::RunSealed, None, &request.word)
@@ -141,16 +143,12 @@ pub(crate) fn list_runs(tx: &Tx<'_>, filter: &RunFilter) -> Result<Vec<RunRecord
     tx.all(LIST_RUNS, params, record)
 }
 
-/// Refuses to revive a job whose run was canceled, and a consolidate whose run is missing members.
-pub(crate) fn refuse_canceled(tx: &Tx<'_>, job: JobId) -> Result<()> {
-    let canceled = tx.one(REFUSES_REQUEUE, named_params! { ":job": blob(&job) }, |row| Ok(row.get::<_, bool>(0)?))?;
-    match canceled {
+/// Refuses to revive a job that its run does not let go on.
+pub(crate) fn refuse_requeue(tx: &Tx<'_>, job: JobId) -> Result<()> {
+    let Some(part) = page::part_of(tx, job)? else { return Ok(()) };
+    match find_run(tx, &Sight::All, part.run())?.run.refuses_requeue(&part) {
         None => Ok(()),
-        Some(false) => Err(StoreError::Conflict(format!(
-            "job {job} cannot be requeued: members of its run are missing; resume them, and it runs by itself"
-        ))
-        .into()),
-        Some(true) => Err(StoreError::Conflict(format!("job {job} cannot be requeued: its run was canceled")).into()),
+        Some(why) => Err(StoreError::Conflict(format!("job {job} cannot be requeued: {why}")).into()),
     }
 }
 

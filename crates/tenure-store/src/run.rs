@@ -2,6 +2,7 @@
 
 mod record;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tenure_core::name::{PartitionName, TenantName, check_text};
@@ -217,7 +218,15 @@ impl Members {
         if count > MEMBERS_MAX {
             return Err(Invalid::new("members", count, format!("they come {MEMBERS_MAX} at a time")));
         }
+        let mut names = HashSet::new();
         for partition in &self.partitions {
+            if !names.insert(&partition.name) {
+                return Err(Invalid::new(
+                    "partition",
+                    &partition.name,
+                    "each partition of a run has a name of its own",
+                ));
+            }
             check_job(&partition.job, tenant, now)?;
             check_offset(partition.offset)?;
             if !(1..=PAGE_LIMIT_MAX).contains(&partition.limit) {

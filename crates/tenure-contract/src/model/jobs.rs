@@ -11,7 +11,7 @@ use tenure_store::{JobStore, StoreError};
 
 use super::ModelStore;
 use super::mutant::Mutant;
-use super::run_steps::refuse_canceled;
+use super::run_steps::refuse_requeue;
 use super::tables::{Key, Row, Tables, key_name};
 
 #[async_trait]
@@ -73,7 +73,7 @@ impl JobStore for ModelStore {
                 let (job, key, holder) = (request.job, &name.2, key.job);
                 return Err(StoreError::Conflict(format!("job {job} lost its unique key {key} to job {holder}")));
             }
-            refuse_canceled(tables, request.job)?;
+            refuse_requeue(tables, request.job)?;
             tables.step(request.job, &Event::Requeue, now, None).map_err(|why| conflict(request.job, why))?;
             tables.write(now, None, JournalEvent::Requeued, None, vec![request.job], &request.word);
             Ok(())

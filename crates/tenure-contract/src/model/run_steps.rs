@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tenure_core::journal::JournalEvent;
 use tenure_core::new_job::Due;
-use tenure_core::run::{Act, Fan, Part, Run, RunEvent, Told};
+use tenure_core::run::{Act, Part, Run, RunEvent, Told};
 use tenure_core::{
     Event, How, Invalid, JobId, Json, LeaseNo, NewJob, PartitionName, RunId, RunState, State, Timestamp,
 };
@@ -12,7 +12,9 @@ use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
-use tenure_store::run::{Added, AdvancePage, FOLD_MAX, FoldedRuns, Members, PartitionRecord, RunRecord, check_offset};
+use tenure_store::run::{
+    Added, AdvancePage, FOLD_MAX, FoldedRuns, Members, OPEN_DEADLINE, PartitionRecord, RunRecord, check_offset,
+};
 
 use super::ModelStore;
 use super::mutant::Mutant;
@@ -113,11 +115,12 @@ impl ModelStore {
         check_offset(offset.saturating_add(request.rows))?;
         let ended = || StoreError::Conflict(format!("partition {partition} has ended"));
         let key = (run, partition.clone());
-        let row = tables.partitions.get_mut(&key).ok_or_else(ended)?;
-        let record = &mut row.record;
-        if !goes_on(record.state) {
+        let state = tables.partitions.get(&key).ok_or_else(ended)?.record.state;
+        if !goes_on(tables, run, state) {
             return Err(ended());
         }
+        let row = tables.partitions.get_mut(&key).ok_or_else(ended)?;
+        let record = &mut row.record;
         let its_turn = record.job == request.job && record.next_offset == offset && !row.finished;
         if !its_turn && !self.has(Mutant::OffsetIgnored) {
             return Err(StoreError::OffsetMismatch { expected: record.next_offset, got: offset });
@@ -164,15 +167,19 @@ impl ModelStore {
             let act = if self.has(Mutant::ConsolidateEarly) { early(&mut run, now) } else { run.settle(now) };
             of(tables, id)?.record.run = run.clone();
             do_act(tables, id, act, folded, now)?;
-            told_of(tables, was, run.state, now);
+            told_of(tables, id, was, run.state, now)?;
         }
         Ok(some)
     }
 }
 
 /// One that has failed and was revived may not be counted as such yet.
-pub(super) const fn goes_on(state: RunState) -> bool {
-    matches!(state, RunState::Queued | RunState::Running | RunState::Failed)
+pub(super) fn goes_on(tables: &Tables, run: RunId, state: RunState) -> bool {
+    match state {
+        RunState::Queued | RunState::Running => true,
+        RunState::Failed => tables.runs[&run].record.run.state != RunState::Canceled,
+        RunState::Succeeded | RunState::Canceled => false,
+    }
 }
 
 /// The mistake of a run that does not wait for all.
@@ -198,18 +205,12 @@ pub(super) fn tell(tables: &mut Tables, job: JobId, code: i16, error: Option<&Js
     tables.run_events.push((part, Some(job), RunEvent { at: now, told, error }));
 }
 
-/// Refuses to revive a job whose run was canceled, and a consolidate whose run is missing members.
-pub(super) fn refuse_canceled(tables: &Tables, job: JobId) -> Result<(), StoreError> {
-    let run = tables.jobs.get(&job).and_then(|row| row.part.as_ref()).map(Part::run);
-    let refuses = |row: &&RunRow| {
-        let skipped = row.record.run.fan == Fan::Skipped && row.record.consolidate == Some(job);
-        row.record.run.state == RunState::Canceled || skipped
-    };
-    match run.and_then(|run| tables.runs.get(&run)).filter(refuses) {
+/// Refuses to revive a job that its run does not let go on.
+pub(super) fn refuse_requeue(tables: &Tables, job: JobId) -> Result<(), StoreError> {
+    let Some(part) = tables.jobs.get(&job).and_then(|row| row.part.as_ref()) else { return Ok(()) };
+    match tables.runs.get(&part.run()).and_then(|row| row.record.run.refuses_requeue(part)) {
         None => Ok(()),
-        Some(_) => {
-            Err(StoreError::Conflict(format!("job {job} cannot be requeued: its run was canceled, or skipped it")))
-        }
+        Some(why) => Err(StoreError::Conflict(format!("job {job} cannot be requeued: {why}"))),
     }
 }
 
@@ -287,6 +288,7 @@ fn do_act(
             tables.write(now, None, JournalEvent::Opened, None, vec![job], &word);
             Ok(())
         }
+        (Some(Act::Skip), Some(job)) if tables.seen(&Sight::All, job)?.job.state.is_terminal() => Ok(()),
         (Some(Act::Skip), Some(job)) => cancel(tables, job, &word, now),
         (Some(Act::CancelRest), _) => {
             let run = of(tables, id)?.record.run.clone();
@@ -341,13 +343,32 @@ pub(super) fn requeue(tables: &mut Tables, job: JobId, word: &Word, now: Timesta
     Ok(())
 }
 
-pub(super) fn told_of(tables: &mut Tables, was: RunState, is: RunState, now: Timestamp) {
+pub(super) fn told_of(
+    tables: &mut Tables,
+    id: RunId,
+    was: RunState,
+    is: RunState,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let event = match (was.is_open(), is.is_open()) {
         (true, false) => JournalEvent::RunEnded,
         (false, true) => JournalEvent::RunReopened,
-        _ => return,
+        _ => return Ok(()),
     };
+    if event == JournalEvent::RunReopened {
+        free(of(tables, id)?, now);
+    }
     tables.write(now, None, event, None, Vec::new(), &Word::default());
+    Ok(())
+}
+
+/// Something of a run goes on: nothing of it is canceled any more, and a deadline that is over is gone.
+pub(super) fn free(row: &mut RunRow, now: Timestamp) {
+    (row.sweeping, row.record.run.expired) = (false, false);
+    row.record.deadline = match row.record.run.sealed {
+        false => row.record.deadline.max(Some(now.plus(OPEN_DEADLINE))),
+        true => row.record.deadline.filter(|deadline| *deadline > now),
+    };
 }
 
 /// The code of an ending that was revived.

@@ -8,15 +8,14 @@ use tenure_store::lease::{EndJob, Ended, Ending};
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 use tenure_store::run::{
-    AddToRun, Added, AdvancePage, CancelRun, FOLD_MAX, FoldedRuns, NewRun, OPEN_DEADLINE, OperatePartition, PageFound,
-    PartitionAct, PartitionFilter, PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun, check_consolidate,
-    check_offset,
+    AddToRun, Added, AdvancePage, CancelRun, FOLD_MAX, FoldedRuns, NewRun, OperatePartition, PageFound, PartitionAct,
+    PartitionFilter, PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun, check_consolidate, check_offset,
 };
 use tenure_store::{RunStore, StoreError};
 
 use super::ModelStore;
 use super::run_steps::{
-    cancel, goes_on, is_refusal, of, record, refuse_closed, requeue, say, seen, stop, sweep, take_added, told_of,
+    cancel, free, goes_on, is_refusal, of, record, refuse_closed, requeue, say, seen, stop, sweep, take_added, told_of,
 };
 
 /// What was said of runs, in order: about which part, by which job.
@@ -27,6 +26,8 @@ pub(super) type Said = (Part, Option<JobId>, RunEvent);
 pub(super) struct RunRow {
     pub(super) record: RunRecord,
     pub(super) sweeping: bool,
+    /// Otherwise its deadline is for being sealed only.
+    pub(super) deadline_asked: bool,
 }
 
 /// A partition.
@@ -70,7 +71,8 @@ impl RunStore for ModelStore {
                 created_at: now,
                 deadline: request.deadline_at(now),
             };
-            tables.runs.insert(request.id, RunRow { record, sweeping: false });
+            let deadline_asked = request.deadline.is_some();
+            tables.runs.insert(request.id, RunRow { record, sweeping: false, deadline_asked });
             let added = self.add_members(tables, request.id, request.members, now)?;
             of(tables, request.id)?.record.run.total = added.members;
             say(tables, Part::Item(request.id), None, now, Told::Added(0));
@@ -108,6 +110,7 @@ impl RunStore for ModelStore {
             let row = of(tables, request.run)?;
             row.record.run.sealed = true;
             row.record.run.total += added;
+            row.record.deadline = row.record.deadline.filter(|_| row.deadline_asked);
             if let Some(job) = request.consolidate {
                 check_consolidate(&job, &record.tenant, now)?;
                 (row.record.run.fan, row.record.consolidate) = (Fan::Waiting, Some(job.id));
@@ -212,12 +215,7 @@ impl RunStore for ModelStore {
                     JournalEvent::PartitionReset
                 }
             };
-            let row = of(tables, request.run)?;
-            (row.sweeping, row.record.run.expired) = (false, false);
-            row.record.deadline = match row.record.run.sealed {
-                false => row.record.deadline.max(Some(now.plus(OPEN_DEADLINE))),
-                true => row.record.deadline.filter(|deadline| *deadline > now),
-            };
+            free(of(tables, request.run)?, now);
             tables.write(now, None, event, None, Vec::new(), &request.word);
             Ok(())
         });
@@ -229,11 +227,13 @@ impl RunStore for ModelStore {
         self.transact(|tables, now| {
             let part = tables.jobs.get(&job).and_then(|row| row.part.clone());
             let Some(Part::Page { run, partition, offset }) = part else { return Ok(PageFound::Ended) };
-            let Some(row) = tables.partitions.get_mut(&(run, partition)) else { return Ok(PageFound::Ended) };
-            let record = &mut row.record;
-            if !goes_on(record.state) {
+            let key = (run, partition);
+            let state = tables.partitions.get(&key).map(|row| row.record.state);
+            if !state.is_some_and(|state| goes_on(tables, run, state)) {
                 return Ok(PageFound::Ended);
             }
+            let Some(row) = tables.partitions.get_mut(&key) else { return Ok(PageFound::Ended) };
+            let record = &mut row.record;
             if record.job != job || record.next_offset != offset {
                 return Ok(PageFound::Elsewhere { expected: record.next_offset });
             }
@@ -276,13 +276,16 @@ impl RunStore for ModelStore {
             let overdue = |row: &&RunRow| {
                 row.record.run.state.is_open() && row.record.deadline.is_some_and(|deadline| deadline <= now)
             };
-            let late: Vec<RunId> = tables.runs.values().filter(overdue).map(|row| row.record.id).collect();
+            // Not before everything that was said is heard.
+            let all_heard = heard < FOLD_MAX as usize;
+            let late: Vec<RunId> =
+                tables.runs.values().filter(|_| all_heard).filter(overdue).map(|row| row.record.id).collect();
             for id in &late {
                 let mut run = of(tables, *id)?.record.run.clone();
                 let was = run.state;
                 run.expire(now);
                 stop(tables, *id, run.clone(), now)?;
-                told_of(tables, was, run.state, now);
+                told_of(tables, *id, was, run.state, now)?;
             }
             let sweeping: Vec<RunId> =
                 tables.runs.values().filter(|row| row.sweeping).map(|row| row.record.id).collect();

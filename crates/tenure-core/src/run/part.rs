@@ -12,8 +12,8 @@ use crate::invalid::Invalid;
 use crate::name::PartitionName;
 use crate::time::Timestamp;
 
-/// Largest offset of a page.
-pub const PARTITION_OFFSET_MAX: u64 = 1 << 62;
+/// Largest offset of a page: the rows of many thousand partitions can still be added up.
+pub const PARTITION_OFFSET_MAX: u64 = 1 << 48;
 
 /// A run's id: a uuid v7 made by the client, so that a run created twice is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -205,6 +205,8 @@ create table tenure.run (
   started_at timestamptz,
   finished_at timestamptz check ((finished_at is null) = (state in (0, 1))),
   deadline timestamptz,
+  -- Otherwise it is for being sealed only.
+  deadline_asked boolean not null,
   last_error jsonb,
   check (state <> 2 or sealed),
   check (sealed or deadline is not null)

@@ -92,16 +92,21 @@ declare
   holder uuid;
   was smallint;
   of_run tenure.run;
+  refusal text;
 begin
   perform tenure.check_text('reason', reason);
   j := tenure.find_job(requeue.job, requeue.tenant);
   if j.part is not null then
-    -- Held so that it is not canceled meanwhile.
-    select * into of_run from tenure.run r where r.id = left(j.part, 36)::uuid for key share;
-    if of_run.state = 4 then
-      raise exception 'job % cannot be requeued: its run was canceled', j.id using errcode = 'TN409';
-    elsif of_run.fan = 2 and of_run.consolidate = j.id then
-      raise exception 'job % cannot be requeued: members of its run are missing; resume them, and it runs by itself', j.id using errcode = 'TN409';
+    -- Held so that nothing is decided about it meanwhile.
+    select * into of_run from tenure.run r where r.id = left(j.part, 36)::uuid for no key update;
+    -- tenure_core::run::Run::refuses_requeue
+    refusal := case when of_run.state = 4 then 'its run was canceled'
+      when of_run.consolidate = j.id then
+        case when not of_run.sealed or of_run.done + of_run.failed + of_run.canceled < of_run.total or of_run.failed + of_run.canceled > of_run.tolerated
+          then 'it runs by itself when all members of its run are there' end
+      when of_run.fan >= 3 then 'the consolidate of its run has begun' end;
+    if refusal is not null then
+      raise exception 'job % cannot be requeued: %', j.id, refusal using errcode = 'TN409';
     end if;
   end if;
   if j.unique_key is not null then

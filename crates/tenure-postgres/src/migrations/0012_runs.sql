@@ -34,7 +34,7 @@ begin
   if not found then
     raise exception 'job `%` is refused: only the job of a page advances', _job using errcode = 'TN422';
   end if;
-  if _rows < 0 or (_rows = 0 and _next is not null) or at.page_offset + _rows > 4611686018427387904 then
+  if _rows < 0 or (_rows = 0 and _next is not null) or at.page_offset + _rows > 281474976710656 then
     raise exception 'rows `%` is refused: an empty page is the last one: finish', _rows using errcode = 'TN422';
   end if;
   update tenure.partition q
@@ -42,10 +42,11 @@ begin
       started_at = coalesce(q.started_at, moment), moved_at = moment
     where q.run = at.run and q.name = at.partition and q.job = _job and q.next_offset = at.page_offset
       -- One that has failed and was revived may not be counted as such yet.
-      and q.state in (0, 1, 3) and not q.finished;
+      and q.state in (0, 1, 3) and not q.finished
+      and (q.state <> 3 or exists (select from tenure.run r where r.id = q.run and r.state <> 4));
   if not found then
     select * into p from tenure.partition q where q.run = at.run and q.name = at.partition;
-    if p.state in (0, 1, 3) then
+    if p.state in (0, 1) or (p.state = 3 and (p.job, p.next_offset) <> (_job, at.page_offset)) then
       raise exception 'offset_mismatch: %, %', p.next_offset, at.page_offset using errcode = 'TN412';
     end if;
     raise exception 'partition % of run % has ended', at.partition, at.run using errcode = 'TN409';
@@ -67,7 +68,8 @@ declare
 begin
   select * into at from tenure.page_of(_job);
   if not found then return; end if;
-  select * into p from tenure.partition q where q.run = at.run and q.name = at.partition and q.state in (0, 1, 3);
+  select * into p from tenure.partition q where q.run = at.run and q.name = at.partition and q.state in (0, 1, 3)
+    and (q.state <> 3 or exists (select from tenure.run r where r.id = q.run and r.state <> 4));
   if not found then return; end if;
   if p.job <> _job or p.next_offset <> at.page_offset then
     return query select null::int, p.next_offset;
