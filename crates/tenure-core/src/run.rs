@@ -153,8 +153,7 @@ impl Run {
                 self.fan = Fan::Ended(*how);
                 self.last_error = event.error.clone().or(self.last_error.take());
             }
-            // All was there, or nobody could have revived it: whatever ended the run is over.
-            Told::FanRequeued => (self.fan, self.expired) = (Fan::Open, false),
+            Told::FanRequeued => self.fan = Fan::Open,
         }
     }
 

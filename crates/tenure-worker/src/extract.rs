@@ -3,11 +3,11 @@
 use crate::ctx::Ctx;
 use crate::fail::Fail;
 
-/// Something a handler can take as an argument: [`State`], [`Ctx`], [`Attempt`](crate::Attempt), or a type of your own.
+/// Something a handler can take as an argument: [`State`], [`Ctx`], [`Attempt`](crate::Attempt), [`Page`](crate::Page), or a type of your own.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot take `{Self}` as an argument",
     label = "has an argument `{Self}`",
-    note = "a handler's arguments are its job, then `State<…>`, `Ctx`, `Attempt` or types with `FromContext<{S}>`"
+    note = "a handler's arguments are its job, then `State<…>`, `Ctx`, `Attempt`, `Page` or types with `FromContext<{S}>`"
 )]
 pub trait FromContext<S>: Sized {
     /// Makes it. An error ends the attempt as if the handler had returned it.

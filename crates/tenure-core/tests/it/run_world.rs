@@ -285,7 +285,13 @@ impl World {
 
     /// The reference hears; answers whether something is missing that was not.
     pub(crate) fn note(&mut self, member: Option<usize>, told: &Told) -> bool {
-        self.begun |= !matches!(told, Told::Added(_));
+        // What was canceled may never have begun.
+        let canceled = |how: &How| *how == How::Canceled;
+        self.begun |= match told {
+            Told::Added(_) => false,
+            Told::Ended(how, _) | Told::PageEnded(_, _, how) | Told::FanEnded(how) => !canceled(how),
+            _ => true,
+        };
         let Some(at) = member else {
             match told {
                 Told::Added(members) => self.total += *members as usize,
