@@ -205,6 +205,11 @@ async fn call_source(stage: &Stage, source: &Source, jobs: usize) {
 const PER_SECOND: u32 = 50;
 const BURST: u32 = 10;
 
+/// The most attempts that began within any second, by the database's clock.
+const MOST_STARTS: &str = "select max(n) from (
+    select count(*) over (order by started_at range between current row and interval '999999 microseconds' following) as n
+    from tenure.attempt where started_at is not null) s";
+
 async fn rate(size: Size) -> Report {
     let seconds = size.pick(6, 30);
     let mut stage = Stage::postgres().await;
@@ -232,9 +237,11 @@ async fn rate(size: Size) -> Report {
     let after: Vec<&Instant> = calls.iter().filter(|call| **call > killed_at + LEASE).collect();
     let most = source.most_within(Duration::from_secs(1));
     let allowed = (PER_SECOND + BURST) as usize;
+    let let_through: usize = stage.sql(MOST_STARTS).parse().unwrap();
     let mut report = Report::default();
     report.number(format!(
-        "{} calls in {took:.1} s, {:.1} a second; at most {most} in any second, {allowed} allowed",
+        "{} calls in {took:.1} s, {:.1} a second; at most {let_through} let through and {most} arrived in any second, {allowed} \
+         allowed",
         calls.len(),
         calls.len() as f64 / took
     ));
@@ -242,7 +249,10 @@ async fn rate(size: Size) -> Report {
         let lasted = to.duration_since(**from).as_secs_f64();
         report.number(format!("{:.1} a second from a lease after the kill on", after.len() as f64 / lasted.max(0.1)));
     }
-    report.must(most <= allowed, "in no second more than the rate and its burst");
+    report.must(let_through <= allowed, "in no second more are let through than the rate and its burst");
+    // Calls are on their way for a while: on a busy machine some that were let through apart arrive together.
+    let arrived = size.pick(allowed + allowed / 5, allowed);
+    report.must(most <= arrived, "in no second more arrive than the rate and its burst");
     report.must(record.succeeded().len() == stage.history.count(), "every job succeeds");
     report.line(line);
     report.bite(calls.len(), third * 3, "calls counted");
