@@ -230,6 +230,15 @@ impl PgStore {
         Ok(u32::try_from(get::<i32>(&row, "swept")?).unwrap_or(0))
     }
 
+    /// The store's clock, inside a transaction.
+    pub(crate) async fn time(&self, tx: &Transaction<'_>) -> Result<tenure_core::Timestamp, Failed> {
+        if let Some(now) = self.moment() {
+            return Ok(now.0);
+        }
+        let row = tx.query_typed_one("select clock_timestamp() as now", &[]).await?;
+        Ok(time(&row, "now")?)
+    }
+
     async fn told_of(&self, tx: &Transaction<'_>, id: RunId, was: RunState, run: &Run) -> Result<(), Failed> {
         let event = match (was.is_open(), run.state.is_open()) {
             (true, false) => "run_ended",

@@ -340,15 +340,6 @@ impl PgStore {
         tx.execute_typed(sql, &params).await?;
         Ok(())
     }
-
-    /// The store's clock, inside a transaction.
-    pub(crate) async fn time(&self, tx: &Transaction<'_>) -> Result<tenure_core::Timestamp, Failed> {
-        if let Some(now) = self.moment() {
-            return Ok(now.0);
-        }
-        let row = tx.query_typed_one("select clock_timestamp() as now", &[]).await?;
-        Ok(time(&row, "now")?)
-    }
 }
 
 fn refuse_closed(found: &RunRecord) -> Result<(), StoreError> {
