@@ -11,6 +11,7 @@
 
 mod file;
 mod gates;
+mod keys;
 mod location;
 mod schedules;
 mod worker;

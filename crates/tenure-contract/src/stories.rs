@@ -184,6 +184,7 @@ macro_rules! each_scenario {
                 nothing_is_revived_behind_a_consolidate_that_has_begun,
                 a_consolidate_opened_by_hand_stops_nobody,
                 a_canceled_run_stops_a_page_that_was_just_revived,
+                a_page_whose_next_id_is_in_use_moves_nothing,
                 partitions_of_one_name_are_refused,
                 a_run_created_twice_is_one,
                 a_deadline_fails_what_has_not_ended,

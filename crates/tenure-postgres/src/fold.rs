@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use deadpool_postgres::Transaction;
+use tenure_core::journal::JournalEvent;
 use tenure_core::run::{Act, Part, Partition, Run, RunEvent, Told};
 use tenure_core::{JobId, RunId, RunState};
 use tenure_store::StoreError;
@@ -241,10 +242,10 @@ impl PgStore {
 
     async fn told_of(&self, tx: &Transaction<'_>, id: RunId, was: RunState, run: &Run) -> Result<(), Failed> {
         let event = match (was.is_open(), run.state.is_open()) {
-            (true, false) => "run_ended",
+            (true, false) => JournalEvent::RunEnded,
             (false, true) => {
                 self.free(tx, id).await?;
-                "run_reopened"
+                JournalEvent::RunReopened
             }
             _ => return Ok(()),
         };

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use deadpool_postgres::Transaction;
+use tenure_core::journal::JournalEvent;
 use tenure_core::run::{Moved, Part, Partition, Run};
 use tenure_core::{How, Invalid, JobId, Json, RunId, RunState};
 use tenure_store::run::{
@@ -151,20 +152,20 @@ impl PgStore {
                 }
             };
         };
-        let (event, word) = match request.act {
+        let event = match request.act {
             PartitionAct::Resume => {
                 self.resume(tx, request, heart, found.run).await?;
-                ("partition_resumed", &request.word)
+                JournalEvent::PartitionResumed
             }
             PartitionAct::Reset { offset, job } => {
                 check_offset(offset).map_err(StoreError::from)?;
                 self.reset(tx, request, &partition, (offset, job), found.run).await?;
-                ("partition_reset", &request.word)
+                JournalEvent::PartitionReset
             }
         };
         self.free(tx, request.run).await?;
         let details = format!("{{\"run\":\"{}\",\"partition\":\"{}\"}}", request.run, request.partition);
-        self.write_details(tx, event, &details, word).await
+        self.write_details(tx, event, &details, &request.word).await
     }
 
     /// Something of a run goes on: nothing of it is canceled any more, and a deadline that is over is gone.

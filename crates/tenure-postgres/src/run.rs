@@ -4,6 +4,7 @@
 
 use async_trait::async_trait;
 use deadpool_postgres::Transaction;
+use tenure_core::journal::JournalEvent;
 use tenure_core::new_job::Due;
 use tenure_core::run::{Fan, Part, Run, Told};
 use tenure_core::{JobId, NewJob, RunId, RunState};
@@ -38,7 +39,7 @@ impl RunStore for PgStore {
         transact!(self, |tx| {
             let found = self.one_run(&tx, statement::SHARE_RUN, &request.sight, request.run).await?;
             request.members.check(&found.tenant, now).map_err(StoreError::from)?;
-            refuse_closed(&found)?;
+            found.refuse_closed()?;
             let added = self.add_members(&tx, request.run, &request.members).await?;
             self.note(&tx, request.run, &Told::Added(added.members)).await?;
             Ok::<_, Failed>(added)
@@ -80,7 +81,7 @@ impl RunStore for PgStore {
                     let mut run = found.run;
                     (run.state, run.finished_at) = (RunState::Canceled, Some(self.time(&tx).await?));
                     self.stop(&tx, request.run, &mut run).await?;
-                    self.write(&tx, request.run, "run_canceled", None, &request.word).await?;
+                    self.write(&tx, request.run, JournalEvent::RunCanceled, None, &request.word).await?;
                     Ok(true)
                 }
             }
@@ -144,19 +145,15 @@ impl PgStore {
         if let Some(job) = &request.consolidate {
             self.add_consolidate(tx, request.id, job).await?;
         }
-        self.write(tx, request.id, "run_created", None, &Word::default()).await?;
+        self.write(tx, request.id, JournalEvent::RunCreated, None, &Word::default()).await?;
         Ok(RunCreated::Now)
     }
 
     async fn seal_one(&self, tx: &Transaction<'_>, request: &SealRun) -> Result<(), Failed> {
         let found = self.one_run(tx, statement::HOLD_RUN, &request.sight, request.run).await?;
-        if found.run.sealed {
-            return match request.consolidate.as_ref().is_none_or(|job| found.consolidate == Some(job.id)) {
-                true => Ok(()),
-                false => Err(StoreError::Conflict(format!("run {} is sealed already", request.run)).into()),
-            };
+        if found.was_sealed_by(request)? {
+            return Ok(());
         }
-        refuse_closed(&found)?;
         let mut run = found.run;
         run.sealed = true;
         if let Some(job) = &request.consolidate {
@@ -171,7 +168,7 @@ impl PgStore {
         let sql = "update tenure.run set deadline = null where id = $1 and not deadline_asked";
         tx.execute_typed(sql, &[(request.run.as_uuid(), Type::UUID)]).await?;
         self.note(tx, request.run, &Told::Added(0)).await?;
-        self.write(tx, request.run, "run_sealed", None, &request.word).await
+        self.write(tx, request.run, JournalEvent::RunSealed, None, &request.word).await
     }
 
     async fn take_added(&self, tx: &Transaction<'_>, run: RunId) -> Result<u64, Failed> {
@@ -302,12 +299,12 @@ impl PgStore {
         Ok(())
     }
 
-    /// Writes down what happened to a run; `event` is one of the journal's words.
+    /// Writes down what happened to a run.
     pub(crate) async fn write(
         &self,
         tx: &Transaction<'_>,
         run: RunId,
-        event: &str,
+        event: JournalEvent,
         state: Option<RunState>,
         word: &Word,
     ) -> Result<(), Failed> {
@@ -321,13 +318,11 @@ impl PgStore {
     pub(crate) async fn write_details(
         &self,
         tx: &Transaction<'_>,
-        event: &str,
+        event: JournalEvent,
         details: &str,
         word: &Word,
     ) -> Result<(), Failed> {
-        let known = tenure_core::journal::JournalEvent::ALL.into_iter().find(|known| known.as_str() == event);
-        let code = known.map_or(0, |known| known.code());
-        let now = self.moment();
+        let (code, now) = (event.code(), self.moment());
         let sql = "insert into tenure.journal (at, event, jobs, actor, reason, details)
             values (coalesce($1, clock_timestamp()), $2, '{}', coalesce($3, session_user), $4, $5::text::jsonb)";
         let params: [Param<'_>; 5] = [
@@ -340,17 +335,6 @@ impl PgStore {
         tx.execute_typed(sql, &params).await?;
         Ok(())
     }
-}
-
-fn refuse_closed(found: &RunRecord) -> Result<(), StoreError> {
-    let (id, run) = (found.id, &found.run);
-    if run.sealed {
-        return Err(StoreError::Conflict(format!("run {id} is sealed: nothing can be added")));
-    }
-    if !run.state.is_open() {
-        return Err(StoreError::Conflict(format!("run {id} is {}: nothing can be added", run.state.as_str())));
-    }
-    Ok(())
 }
 
 pub(crate) fn state(row: &Row) -> Result<RunState, StoreError> {

@@ -50,7 +50,7 @@ pub(crate) fn fold_runs(tx: &Tx<'_>) -> Result<FoldedRuns> {
 
 /// Folds a batch of sentences; answers how many.
 fn fold(tx: &Tx<'_>, folded: &mut FoldedRuns) -> Result<u32> {
-    let params = named_params! { ":run": None::<String>, ":limit": FOLD_MAX };
+    let params = named_params! { ":limit": FOLD_MAX };
     let events = tx.all(LIST_RUN_EVENTS, params, |row| {
         let part: Part = word(row, 1)?;
         let job = row.get::<_, Option<[u8; 16]>>(2)?.map(|id| JobId::from_uuid(Uuid::from_bytes(id)));

@@ -191,6 +191,10 @@ fn reset(
 
 /// The job of a page, made after that of another page of its partition.
 fn add_page(tx: &Tx<'_>, after: JobId, job: JobId, run: RunId, partition: &PartitionName, offset: u64) -> Result<()> {
+    job.check(tx.now)?;
+    if show::state_of(tx, job)?.is_some() {
+        return Err(job.in_use().into());
+    }
     let part = Part::Page { run, partition: partition.clone(), offset };
     let params = named_params! {
         ":id": blob(&job), ":part": part.to_string(), ":job": blob(&after), ":now": tx.now.as_micros(),

@@ -73,7 +73,7 @@ pub(crate) fn create_run(tx: &Tx<'_>, request: &NewRun) -> Result<RunCreated> {
 pub(crate) fn add_to_run(tx: &Tx<'_>, request: &AddToRun) -> Result<Added> {
     let found = find_run(tx, &request.sight, request.run)?;
     request.members.check(&found.tenant, tx.now)?;
-    refuse_closed(&found)?;
+    found.refuse_closed()?;
     let added = add_members(tx, request.run, &request.members)?;
     note(tx, request.run, &Told::Added(added.members))?;
     Ok(added)
@@ -82,13 +82,9 @@ pub(crate) fn add_to_run(tx: &Tx<'_>, request: &AddToRun) -> Result<Added> {
 /// Says that a run has all its members.
 pub(crate) fn seal_run(tx: &Tx<'_>, request: &SealRun) -> Result<()> {
     let found = find_run(tx, &request.sight, request.run)?;
-    if found.run.sealed {
-        return match request.consolidate.as_ref().is_none_or(|job| found.consolidate == Some(job.id)) {
-            true => Ok(()),
-            false => Err(StoreError::Conflict(format!("run {} is sealed already", request.run)).into()),
-        };
+    if found.was_sealed_by(request)? {
+        return Ok(());
     }
-    refuse_closed(&found)?;
     let mut run = found.run;
     run.sealed = true;
     if let Some(job) = &request.consolidate {
@@ -186,17 +182,6 @@ pub(crate) fn free(tx: &Tx<'_>, run: RunId) -> Result<()> {
 pub(crate) fn state(row: &Row<'_>, column: usize) -> Result<RunState> {
     let code: i16 = row.get(column)?;
     RunState::from_code(code).ok_or_else(|| corrupt(format!("the state of a run is {code}")))
-}
-
-fn refuse_closed(found: &RunRecord) -> Result<()> {
-    let (id, run) = (found.id, &found.run);
-    if run.sealed {
-        return Err(StoreError::Conflict(format!("run {id} is sealed: nothing can be added")).into());
-    }
-    if !run.state.is_open() {
-        return Err(StoreError::Conflict(format!("run {id} is {}: nothing can be added", run.state.as_str())).into());
-    }
-    Ok(())
 }
 
 fn add_members(tx: &Tx<'_>, run: RunId, members: &Members) -> Result<Added> {

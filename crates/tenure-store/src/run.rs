@@ -5,6 +5,7 @@ mod record;
 use std::collections::HashSet;
 use std::time::Duration;
 
+use tenure_core::duration::DURATION_MAX;
 use tenure_core::name::{PartitionName, TenantName, check_text};
 use tenure_core::run::{Fan, PARTITION_OFFSET_MAX, Run};
 use tenure_core::{Invalid, JobId, LeaseNo, NewJob, RunId, Timestamp, WorkerId};
@@ -203,6 +204,10 @@ impl NewRun {
         self.id.check(now)?;
         self.owner.iter().try_for_each(|owner| check_text("owner", owner))?;
         self.source.iter().try_for_each(|source| check_text("source", source))?;
+        if self.deadline.is_some_and(|deadline| deadline > DURATION_MAX) {
+            let value = tenure_core::duration::format(self.deadline.unwrap_or_default());
+            return Err(Invalid::new("deadline", value, "a deadline is at most 365000d"));
+        }
         if !self.sealed && self.consolidate.is_some() {
             return Err(Invalid::new("consolidate", self.id, "an open run gets it when it is sealed"));
         }

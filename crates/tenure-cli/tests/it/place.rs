@@ -47,6 +47,21 @@ impl Place {
     }
 
     /// Runs `tenure ARGS` with nothing on standard input.
+    /// Runs what a page of the docs tells people to type.
+    pub(crate) fn run_page(&self, page: &str, at_least: usize) {
+        let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ tenure ")).collect();
+        assert!(commands.len() >= at_least, "{commands:?}");
+        for command in commands {
+            // Words, some of them in single quotes.
+            let parts = command.split('\'').enumerate();
+            let words: Vec<&str> = parts
+                .flat_map(|(n, part)| if n % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
+                .collect();
+            let ran = self.run(&words);
+            assert_eq!(ran.code, 0, "{command}: {}", ran.err);
+        }
+    }
+
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.run_with(args, b"")
     }

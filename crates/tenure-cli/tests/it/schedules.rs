@@ -129,19 +129,7 @@ fn what_cannot_be_a_schedule_is_refused_with_a_way_out() {
 /// What docs/SCHEDULES.md tells people to type.
 #[test]
 fn every_command_of_the_page_works() {
-    let page = include_str!("../../../../docs/SCHEDULES.md");
-    let place = Place::new();
-    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ tenure ")).collect();
-    assert!(commands.len() >= 8, "{commands:?}");
-    for command in commands {
-        // Words, some of them in single quotes.
-        let parts = command.split('\'').enumerate();
-        let words: Vec<&str> = parts
-            .flat_map(|(n, part)| if n % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
-            .collect();
-        let ran = place.run(&words);
-        assert_eq!(ran.code, 0, "{command}: {}", ran.err);
-    }
+    Place::new().run_page(include_str!("../../../../docs/SCHEDULES.md"), 8);
 }
 
 #[test]

@@ -94,9 +94,12 @@ impl ModelStore {
         offset: u64,
         now: Timestamp,
     ) -> Result<(), StoreError> {
+        job.check(now)?;
         let asked = NewJob { id: job, due: Due::Now, ..tables.seen(&Sight::All, after)?.asked.clone() };
-        self.add_part(tables, asked, Part::Page { run: *run, partition: partition.clone(), offset }, now)?;
-        Ok(())
+        match self.add_part(tables, asked, Part::Page { run: *run, partition: partition.clone(), offset }, now)? {
+            true => Ok(()),
+            false => Err(job.in_use().into()),
+        }
     }
 
     pub(super) fn move_partition(
@@ -254,13 +257,6 @@ pub(super) fn seen<'t>(tables: &'t Tables, sight: &Sight, run: RunId) -> Result<
 pub(super) fn record(tables: &Tables, id: RunId) -> RunRecord {
     let rows = tables.partitions.values().filter(|row| row.record.run == id).map(|row| row.record.rows).sum();
     RunRecord { rows, ..tables.runs[&id].record.clone() }
-}
-
-pub(super) fn refuse_closed(record: &RunRecord) -> Result<(), StoreError> {
-    match (record.run.sealed, record.run.state.is_open()) {
-        (false, true) => Ok(()),
-        _ => Err(StoreError::Conflict(format!("run {} is closed: nothing can be added", record.id))),
-    }
 }
 
 pub(super) fn is_refusal(error: &StoreError) -> bool {

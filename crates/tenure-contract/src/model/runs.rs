@@ -15,7 +15,7 @@ use tenure_store::{RunStore, StoreError};
 
 use super::ModelStore;
 use super::run_steps::{
-    cancel, free, goes_on, is_refusal, of, record, refuse_closed, requeue, say, seen, stop, sweep, take_added, told_of,
+    cancel, free, goes_on, is_refusal, of, record, requeue, say, seen, stop, sweep, take_added, told_of,
 };
 
 /// What was said of runs, in order: about which part, by which job.
@@ -88,7 +88,7 @@ impl RunStore for ModelStore {
         self.transact(|tables, now| {
             let record = seen(tables, &request.sight, request.run)?.record.clone();
             request.members.check(&record.tenant, now)?;
-            refuse_closed(&record)?;
+            record.refuse_closed()?;
             let added = self.add_members(tables, request.run, request.members, now)?;
             say(tables, Part::Item(request.run), None, now, Told::Added(added.members));
             Ok(added)
@@ -99,13 +99,9 @@ impl RunStore for ModelStore {
         request.word.check()?;
         self.transact(|tables, now| {
             let record = seen(tables, &request.sight, request.run)?.record.clone();
-            if record.run.sealed {
-                return match request.consolidate.is_none_or(|job| record.consolidate == Some(job.id)) {
-                    true => Ok(()),
-                    false => Err(StoreError::Conflict(format!("run {} is sealed already", request.run))),
-                };
+            if record.was_sealed_by(&request)? {
+                return Ok(());
             }
-            refuse_closed(&record)?;
             let added = take_added(tables, request.run);
             let row = of(tables, request.run)?;
             row.record.run.sealed = true;

@@ -4,8 +4,8 @@
 -- the transactions of others: a sentence is inserted, a partition's own row moves, and nobody touches a run's row.
 
 -- The three words of a page: run, partition, offset. Null for a job that is none.
-create function tenure.page_of(_job uuid) returns table (run uuid, partition text, page_offset bigint, found tenure.job) language sql stable as $$
-  select left(j.part, 36)::uuid, substr(j.part, 38, length(j.part) - 38 - strpos(reverse(j.part), ':') + 1), right(j.part, strpos(reverse(j.part), ':') - 1)::bigint, j
+create function tenure.page_of(_job uuid) returns table (run uuid, partition text, page_offset bigint) language sql stable as $$
+  select left(j.part, 36)::uuid, substr(j.part, 38, length(j.part) - 38 - strpos(reverse(j.part), ':') + 1), right(j.part, strpos(reverse(j.part), ':') - 1)::bigint
   from tenure.job j where j.id = _job and strpos(j.part, ':') > 0
 $$;
 
@@ -14,8 +14,12 @@ create function tenure.add_page(_after uuid, _job uuid, _part text, _now timesta
 declare j tenure.job; begin
   select * into j from tenure.job where id = _after;
   if not found then raise exception 'job % of a page is not known here', _after using errcode = 'TN404'; end if;
+  if substr(_job::text, 15, 1) <> '7' or tenure.id_time(_job) not between _now - interval '1 day' and _now + interval '1 day' then
+    raise exception 'id `%` is refused: a job id is a uuid of version 7 whose time is within a day of the store''s clock %', _job, _now using errcode = 'TN422';
+  end if;
   insert into tenure.job (id, created_at, run_at, tenant, queue, line, priority, max_attempts, max_losses, kind, backoff, trace, part, payload)
-    values (_job, _now, _now, j.tenant, j.queue, j.line, j.priority, j.max_attempts, j.max_losses, j.kind, j.backoff, j.trace, _part, j.payload);
+    values (_job, _now, _now, j.tenant, j.queue, j.line, j.priority, j.max_attempts, j.max_losses, j.kind, j.backoff, j.trace, _part, j.payload) on conflict (id) do nothing;
+  if not found then raise exception 'id `%` is refused: it is in use, make a new one', _job using errcode = 'TN422'; end if;
   insert into tenure.ready (run_at, job, queue, line, priority) values (_now, _job, j.queue, j.line, j.priority);
   perform tenure.wake(q.name) from tenure.queue q where q.id = j.queue;
 end $$;

@@ -2,6 +2,5 @@
 -- Zero rows: nothing was.
 select run_event.id, run_event.part, run_event.job, run_event.told, run_event.members, run_event.at, run_event.error
 from run_event
-where (:run is null or run_event.part >= :run and run_event.part < :run || '~')
 order by run_event.id
 limit :limit;

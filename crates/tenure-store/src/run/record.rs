@@ -9,6 +9,7 @@ use tenure_core::{Invalid, JobId, Json, RunId, RunState, Timestamp};
 use crate::error::StoreError;
 use crate::operate::check_batch;
 use crate::record::Sight;
+use crate::run::SealRun;
 
 /// A page as its holder finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +126,29 @@ pub struct FoldedRuns {
 }
 
 impl RunRecord {
+    /// Refuses members that come too late.
+    pub fn refuse_closed(&self) -> Result<(), StoreError> {
+        let (id, run) = (self.id, &self.run);
+        match (run.sealed, run.state.is_open()) {
+            (false, true) => Ok(()),
+            (true, _) => Err(StoreError::Conflict(format!("run {id} is sealed: nothing can be added"))),
+            (false, false) => {
+                Err(StoreError::Conflict(format!("run {id} is {}: nothing can be added", run.state.as_str())))
+            }
+        }
+    }
+
+    /// Whether this very seal was set before; refuses one with another consolidate, and a run that has ended.
+    pub fn was_sealed_by(&self, request: &SealRun) -> Result<bool, StoreError> {
+        match (self.run.sealed, &request.consolidate) {
+            (false, _) => self.refuse_closed().map(|()| false),
+            (true, Some(job)) if self.consolidate != Some(job.id) => {
+                Err(StoreError::Conflict(format!("run {} is sealed already", self.id)))
+            }
+            (true, _) => Ok(true),
+        }
+    }
+
     /// Refuses to touch the partitions of a run that has ended for good, or whose consolidate has begun.
     pub fn refuse_settled(&self) -> Result<(), StoreError> {
         let (id, run) = (self.id, &self.run);

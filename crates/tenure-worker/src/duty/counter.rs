@@ -12,7 +12,7 @@ use crate::shared::Shared;
 /// Between two looks when nobody here has said anything: others may have.
 const EVERY: Duration = Duration::from_secs(1);
 /// What is said together is counted together.
-const BREATH: Duration = Duration::from_millis(10);
+const BREATH: Duration = Duration::from_millis(100);
 
 /// Counts again and again, sooner when a job of this process has spoken, and never stops by itself.
 pub(crate) async fn run(shared: Arc<Shared>) {

@@ -1,7 +1,7 @@
 //! What a person would do next about a run of which something is missing.
 
 use tenure_core::name::PartitionName;
-use tenure_core::run::Fan;
+use tenure_core::run::{Fan, Part};
 use tenure_core::{How, JobId, RunState};
 use tenure_store::operate::BATCH_MAX;
 use tenure_store::run::{PartitionFilter, RunRecord};
@@ -68,7 +68,9 @@ impl Next {
             && how != How::Succeeded
         {
             lines.push((format!("tenure jobs show {job}"), "why the consolidate did not succeed"));
-            lines.push((format!("tenure jobs requeue {job}"), "run it again; the run goes on with it"));
+            if record.run.refuses_requeue(&Part::Consolidate(id)).is_none() {
+                lines.push((format!("tenure jobs requeue {job}"), "run it again; the run goes on with it"));
+            }
         }
         if let Some((name, job)) = &self.stopped {
             lines.push((format!("tenure jobs show {job}"), "the page that stopped, and every attempt"));
