@@ -1,9 +1,12 @@
 //! Folding: what jobs said of their runs is counted, and what follows is done.
 //!
 //! One folds at a time, by a row that the others skip. Runs and partitions that somebody else holds are left for the next
-//! time with everything that was said of them; then the floor below which nobody looks again stays where it is.
+//! time with everything that was said of them; then the floor below which nobody looks again stays where it is, and a run
+//! of which something is unheard decides nothing. Each run is folded behind a savepoint: what goes wrong with one, such as
+//! a row that a user's open transaction keeps, stops no other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::future::Future;
 
 use deadpool_postgres::Transaction;
 use tenure_core::journal::JournalEvent;
@@ -17,6 +20,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::call::{Failed, Param};
+use crate::error::{is_disconnect, is_locked_out, is_retryable};
 use crate::pool::Desk;
 use crate::run::record;
 use crate::statement::{self, Statement};
@@ -25,6 +29,9 @@ use crate::value::{Moment, get, named, time};
 
 /// A sentence and its number.
 type Said = (i64, RunEvent);
+
+/// Runs that are folded in one transaction: a server keeps track of 64 savepoints with ease.
+const RUNS_MAX: usize = 50;
 
 const LOOK: Statement = Statement {
     name: "look_at_runs",
@@ -47,34 +54,52 @@ impl PgStore {
         if tx.query_typed_opt("select from tenure.run_fold for update skip locked", &[]).await?.is_none() {
             return Ok(folded);
         }
+        tx.batch_execute("set local lock_timeout = '200ms'").await?;
         let now = self.time(tx).await?;
-        let heard = self.fold_said(tx, &mut folded).await?;
+        let mut trouble = None;
+        let heard = self.fold_said(tx, &mut folded, &mut trouble).await?;
         let at = Moment(now);
         let sql = "select id from tenure.run where state in (0, 1) and deadline is not null and deadline <= $1
             order by deadline limit $2 for update skip locked";
         // Not before everything that was said is heard.
-        let limit: i64 = if heard < FOLD_MAX { 100 } else { 0 };
-        let overdue = ids(&tx.query_typed(sql, &[(&at, Type::TIMESTAMPTZ), (&limit, Type::INT8)]).await?)?;
-        for id in &overdue {
-            let RunRecord { mut run, .. } = self.one_run(tx, statement::HOLD_RUN, &Sight::All, *id).await?;
-            let was = run.state;
-            run.expire(now);
-            self.stop(tx, *id, &mut run).await?;
-            self.told_of(tx, *id, was, &run).await?;
+        let limit: i64 = if folded.more { 0 } else { RUNS_MAX as i64 };
+        let mut expired = 0;
+        for id in ids(&tx.query_typed(sql, &[(&at, Type::TIMESTAMPTZ), (&limit, Type::INT8)]).await?)? {
+            expired += u64::from(apart(tx, &mut trouble, self.expire(tx, id, now)).await?.is_some());
         }
         let sql = "select id from tenure.run where sweeping order by id limit 100 for no key update skip locked";
         let mut swept = 0;
         for id in ids(&tx.query_typed(sql, &[]).await?)? {
             let left = FOLD_MAX.saturating_sub(swept);
-            swept += if left > 0 { self.sweep(tx, id, left).await? } else { 0 };
+            if left > 0 {
+                swept += apart(tx, &mut trouble, self.sweep(tx, id, left)).await?.unwrap_or(0);
+            }
         }
-        folded.changes = u64::from(heard) + overdue.len() as u64 + u64::from(swept);
-        folded.more = heard >= FOLD_MAX || swept > 0;
-        Ok(folded)
+        folded.changes = u64::from(heard) + expired + u64::from(swept);
+        folded.more |= swept > 0;
+        match trouble {
+            // Told when there is nothing else to do.
+            Some(failed) if folded.changes == 0 => Err(failed),
+            _ => Ok(folded),
+        }
+    }
+
+    /// The deadline of a run is over.
+    async fn expire(&self, tx: &Transaction<'_>, id: RunId, now: tenure_core::Timestamp) -> Result<(), Failed> {
+        let RunRecord { mut run, .. } = self.one_run(tx, statement::HOLD_RUN, &Sight::All, id).await?;
+        let was = run.state;
+        run.expire(now);
+        self.stop(tx, id, &mut run).await?;
+        self.told_of(tx, id, was, &run).await
     }
 
     /// Folds a batch of sentences; answers how many there were.
-    async fn fold_said(&self, tx: &Transaction<'_>, folded: &mut FoldedRuns) -> Result<u32, Failed> {
+    async fn fold_said(
+        &self,
+        tx: &Transaction<'_>,
+        folded: &mut FoldedRuns,
+        trouble: &mut Option<Failed>,
+    ) -> Result<u32, Failed> {
         let limit = i64::from(FOLD_MAX);
         let rows = tx.query_typed(&self.text(statement::READ_RUN_EVENTS), &[(&limit, Type::INT8)]).await?;
         let Some(first) = rows.first() else { return Ok(0) };
@@ -84,18 +109,23 @@ impl PgStore {
             let (run, said) = said(row)?;
             by_run.entry(run).or_default().push(said);
         }
-        let (mut heard, mut skipped) = (0, false);
+        let (mut heard, mut all) = (0, true);
         let locked = self.lock_runs(tx, by_run.keys()).await?;
-        skipped |= locked.len() < by_run.len();
-        for found in locked {
-            let Some(events) = by_run.get(&found.id) else { continue };
-            match self.fold_run(tx, found, events, folded).await? {
-                Some(count) => heard += count,
-                None => skipped = true,
-            }
+        folded.more = rows.len() >= FOLD_MAX as usize || locked.len() > RUNS_MAX;
+        all &= locked.len() == by_run.len() && !folded.more;
+        for found in locked.into_iter().take(RUNS_MAX) {
+            let Some(events) = by_run.remove(&found.id) else { continue };
+            let (id, asked) = (found.id, events.len());
+            let counted = apart(tx, trouble, self.fold_run(tx, found, events)).await?;
+            let (count, opened) = counted.unwrap_or_default();
+            folded.opened.extend(opened.then_some(id));
+            heard += count;
+            all &= count as usize == asked;
         }
+        // Where everybody is busy, looking again at once would find the same.
+        folded.more &= heard > 0;
         // Everything older than the floor was seen by the statement above and is counted now.
-        if !skipped && rows.len() < FOLD_MAX as usize {
+        if all {
             let sql = "update tenure.run_fold set folded_to = $1::text::xid8";
             tx.execute_typed(sql, &[(&floor, Type::TEXT)]).await?;
         }
@@ -120,14 +150,14 @@ impl PgStore {
         Ok(rows.iter().map(record).collect::<Result<_, _>>()?)
     }
 
-    /// Folds what was said of one run, so many sentences; `None` when one of its partitions is just committing a page.
+    /// Folds what was said of one run; answers how many sentences, and whether its consolidate was opened. What is said of
+    /// a partition that is just committing a page is left, and then nothing is decided: it may be that it was revived.
     async fn fold_run(
         &self,
         tx: &Transaction<'_>,
         found: RunRecord,
-        events: &[Said],
-        folded: &mut FoldedRuns,
-    ) -> Result<Option<u32>, Failed> {
+        mut events: Vec<Said>,
+    ) -> Result<(u32, bool), Failed> {
         let RunRecord { id, mut run, consolidate, .. } = found;
         let mut names: Vec<(RunId, String)> =
             events.iter().filter_map(|(_, event)| Some((id, event.told.partition()?.to_string()))).collect();
@@ -136,24 +166,23 @@ impl PgStore {
         let mut partitions: HashMap<String, Partition> = HashMap::new();
         if !names.is_empty() {
             let locked = self.lock_partitions(tx, &names).await?;
-            if locked.len() < names.len() {
-                return Ok(None);
-            }
             partitions = locked.into_iter().map(|(record, heart)| (record.name.to_string(), heart)).collect();
         }
+        let whole = partitions.len() == names.len();
+        events.retain(|(_, event)| event.told.partition().is_none_or(|name| partitions.contains_key(name.as_str())));
         let (was, before) = (run.state, partitions.clone());
-        let taken = self.take(tx, events).await?;
+        let taken = self.take(tx, &events).await?;
         for (_, event) in events.iter().filter(|(id, _)| taken.contains(id)) {
             let partition = event.told.partition().and_then(|name| partitions.get_mut(name.as_str()));
             run.hear(event, partition);
         }
         partitions.retain(|name, partition| before.get(name) != Some(partition));
         self.save_partitions(tx, id, &partitions).await?;
-        let act = run.settle(self.time(tx).await?);
+        let act = if whole { run.settle(self.time(tx).await?) } else { None };
         self.save_run(tx, id, &run, None).await?;
-        self.act(tx, id, &mut run, act, consolidate, folded).await?;
+        let opened = self.act(tx, id, &mut run, act, consolidate).await?;
         self.told_of(tx, id, was, &run).await?;
-        Ok(Some(u32::try_from(taken.len()).unwrap_or(u32::MAX)))
+        Ok((u32::try_from(taken.len()).unwrap_or(u32::MAX), opened))
     }
 
     pub(crate) async fn save_partitions(
@@ -181,6 +210,7 @@ impl PgStore {
         Ok(())
     }
 
+    /// Does what a run has decided; answers whether its consolidate was opened.
     async fn act(
         &self,
         tx: &Transaction<'_>,
@@ -188,12 +218,11 @@ impl PgStore {
         run: &mut Run,
         act: Option<Act>,
         consolidate: Option<JobId>,
-        folded: &mut FoldedRuns,
-    ) -> Result<(), Failed> {
+    ) -> Result<bool, Failed> {
+        let opens = act == Some(Act::Open) && consolidate.is_some();
         let word = |reason: &str| Word { actor: None, reason: Some(reason.to_owned()) };
         match (act, consolidate) {
             (Some(Act::Open), Some(job)) => {
-                folded.opened.push(id);
                 let word = word("all members of its run are done");
                 match self.state_of(tx, job).await?.as_deref() {
                     Some("waiting") => self.open_in(tx, job, &word).await,
@@ -209,7 +238,8 @@ impl PgStore {
             },
             (Some(Act::CancelRest), _) => self.stop(tx, id, run).await,
             _ => Ok(()),
-        }
+        }?;
+        Ok(opens)
     }
 
     /// No page of a run goes on, and its jobs are to be canceled. The caller holds the run.
@@ -275,6 +305,27 @@ impl PgStore {
         tx.query_typed(sql, &params).await?;
         Ok(())
     }
+}
+
+/// Does something for one run. `None`: it failed, nothing of it is done, the other runs go on, and it is tried again the
+/// next time. A lock that somebody else keeps is no trouble.
+async fn apart<T>(
+    tx: &Transaction<'_>,
+    trouble: &mut Option<Failed>,
+    work: impl Future<Output = Result<T, Failed>>,
+) -> Result<Option<T>, Failed> {
+    tx.batch_execute("savepoint run").await?;
+    match work.await {
+        Ok(done) => {
+            tx.batch_execute("release savepoint run").await?;
+            return Ok(Some(done));
+        }
+        Err(Failed::Said(error)) if is_disconnect(&error) || is_retryable(&error) => return Err(error.into()),
+        Err(Failed::Said(error)) if is_locked_out(&error) => {}
+        Err(failed) => *trouble = trouble.take().or(Some(failed)),
+    }
+    tx.batch_execute("rollback to savepoint run").await?;
+    Ok(None)
 }
 
 fn ids(rows: &[Row]) -> Result<Vec<RunId>, StoreError> {

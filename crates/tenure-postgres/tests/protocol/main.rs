@@ -7,7 +7,8 @@
 //! # Layout
 //! - [`scene`]: a store on a fresh database, raw connections, waiting for what the server does
 //! - [`endings`], [`keys`], [`leases`], [`floors`]: the flaws S1–S20 of the attack, by noun
-//! - [`transactions`], [`user_tx`]: users' transactions that complete a job and stay open, or are of another driver
+//! - [`transactions`], [`runs`], [`user_tx`]: users' transactions that complete a job or a page and stay open, or are of
+//!   another driver
 //! - [`sealing`], [`tampering`], [`home`]: the journal
 //! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`]: the server around it
 
@@ -20,6 +21,7 @@ mod endings;
 mod floors;
 mod keys;
 mod leases;
+mod runs;
 mod transactions;
 mod user_tx;
 

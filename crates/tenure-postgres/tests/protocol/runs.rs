@@ -1,0 +1,97 @@
+//! Runs and users' transactions that stay open: a page that is not committed holds up what it must, and nothing else.
+
+use std::time::Duration;
+
+use tenure_contract::fixture::{requeue, success};
+use tenure_core::{JobId, Json, NewJob, RunId, RunState};
+use tenure_postgres::tx;
+use tenure_store::lease::Ending;
+use tenure_store::record::Sight;
+use tenure_store::run::{AdvancePage, Members, NewPartition, NewRun};
+use tenure_store::{JobStore, RunStore};
+
+use crate::scene::Scene;
+
+fn partition(name: &str, job: &NewJob) -> NewPartition {
+    NewPartition { name: name.parse().expect("a name"), job: job.clone(), offset: 0, limit: 30, expected: None }
+}
+
+fn sealed(scene: &Scene, members: Members) -> NewRun {
+    NewRun {
+        id: RunId::from_uuid(*scene.new_id().as_uuid()),
+        tenant: Default::default(),
+        owner: None,
+        source: None,
+        members,
+        sealed: true,
+        consolidate: Some(scene.new_job()),
+        fail_fast: false,
+        tolerated: 0,
+        deadline: None,
+    }
+}
+
+async fn state(scene: &Scene, run: RunId) -> (RunState, u64) {
+    let record = scene.store.show_run(&Sight::All, run).await.expect("show");
+    (record.run.state, record.run.done)
+}
+
+/// Where the deadline of one run waits for a page, the other is counted all the same. Folded without savepoints, the
+/// whole fold waits for the page.
+#[tokio::test]
+async fn a_page_that_is_not_committed_holds_up_no_other_run() {
+    let scene = Scene::new().await;
+    let worker = scene.worker("w").await;
+    let (page, item) = (scene.new_job(), scene.new_job());
+    let members = Members { partitions: vec![partition("p", &page)], ..Members::default() };
+    let late = NewRun { deadline: Some(Duration::from_secs(60)), ..sealed(&scene, members) };
+    let other = sealed(&scene, Members { items: vec![item.clone()], ..Members::default() });
+    for run in [&late, &other] {
+        scene.store.create_run(run.clone()).await.expect("create");
+    }
+    let claimed = scene.claim(worker, 9).await.expect("both are due");
+    let mut client = scene.client().await;
+    let user = client.transaction().await.expect("begin");
+    let request = AdvancePage { worker, lease: claimed.lease, job: page.id, rows: 7, next: None };
+    tx::advance_page(&user, &request).await.expect("advance");
+    scene.end(worker, claimed.lease, item.id, success()).await;
+    scene.advance(Duration::from_secs(61));
+
+    let folded = scene.store.fold_runs().await.expect("fold");
+    assert_eq!(folded.opened, [other.id]);
+    assert!(state(&scene, late.id).await.0.is_open(), "its last page is on its way");
+    user.commit().await.expect("commit");
+    scene.store.fold_runs().await.expect("fold");
+    assert_eq!(state(&scene, late.id).await, (RunState::Failed, 1), "no time is left for its consolidate");
+    scene.assert_sound().await;
+}
+
+/// A partition that had failed is revived and its page is about to commit: what the others say is counted meanwhile, but
+/// the run is not given up. Settled all the same, it fails here.
+#[tokio::test]
+async fn a_run_of_which_something_is_unheard_decides_nothing() {
+    let scene = Scene::new().await;
+    let worker = scene.worker("w").await;
+    let (first, second) = (scene.new_job(), scene.new_job());
+    let partitions = vec![partition("p", &first), partition("q", &second)];
+    let run = sealed(&scene, Members { partitions, ..Members::default() });
+    scene.store.create_run(run.clone()).await.expect("create");
+    let claimed = scene.claim(worker, 9).await.expect("both are due");
+    let lease = claimed.lease;
+    scene.end(worker, lease, first.id, Ending::Failed { error: Json::null() }).await;
+    scene.store.fold_runs().await.expect("fold");
+    scene.store.requeue_job(requeue(first.id)).await.expect("requeue");
+    let (again, revived) = scene.claim_one(worker).await;
+    assert_eq!(revived, first.id);
+
+    let mut client = scene.client().await;
+    let user = client.transaction().await.expect("begin");
+    let last = |lease, job: JobId| AdvancePage { worker, lease, job, rows: 7, next: None };
+    tx::advance_page(&user, &last(again, first.id)).await.expect("advance");
+    scene.store.advance_page(last(lease, second.id)).await.expect("advance");
+    let folded = scene.store.fold_runs().await.expect("fold");
+    assert_eq!((folded.opened.len(), state(&scene, run.id).await), (0, (RunState::Running, 1)));
+    user.commit().await.expect("commit");
+    assert_eq!(scene.store.fold_runs().await.expect("fold").opened, [run.id]);
+    scene.assert_sound().await;
+}
