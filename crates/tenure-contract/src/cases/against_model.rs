@@ -1,12 +1,15 @@
 //! Stories nobody wrote: random verbs on the store and on the model, whose answers must be the same.
 //!
 //! Both read the same clock. Lease numbers differ, so each claim enters a pair. After every step emptied leases are
-//! dropped on both, since a store may drop them earlier by itself.
+//! dropped on both, since a store may drop them earlier by itself. In half of the stories every job passes a gate.
+
+mod gates;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_core::name::GateName;
 use tenure_core::new_job::Due;
 use tenure_core::unique::{Policy, Unique};
 use tenure_core::{How, JobId, Json, LeaseNo, NewJob, Priority, Rules, State, WorkerId};
@@ -40,6 +43,8 @@ struct Story<'a> {
     dice: Dice,
     /// Each worker's number here and in the model.
     workers: Vec<(WorkerId, WorkerId)>,
+    /// What every job passes.
+    gate: Option<GateName>,
     jobs: Vec<JobId>,
     grants: Vec<Grant>,
     /// What was done, for the message of a failure.
@@ -65,11 +70,12 @@ impl<'a> Story<'a> {
             workers.push((t.worker(name).await, other.worker(name).await));
         }
         let (jobs, grants, log) = (Vec::new(), Vec::new(), vec![format!("seed {seed}")]);
-        Self { t, model, seed, dice: Dice::new(seed), workers, jobs, grants, log }
+        let gate = gates::gate_of(seed);
+        Self { t, model, seed, dice: Dice::new(seed), workers, gate, jobs, grants, log }
     }
 
     async fn step(&mut self) {
-        match self.dice.below(20) {
+        match self.dice.below(22) {
             0..4 => self.enqueue().await,
             4..8 => self.claim().await,
             8..13 => self.report().await,
@@ -78,6 +84,7 @@ impl<'a> Story<'a> {
             15 => self.renew().await,
             16 => self.reclaim().await,
             17 => self.prune().await,
+            18..20 => self.govern().await,
             _ => {
                 let by = Duration::from_secs([1, 5, 30, 61, 3_600][self.dice.index(5)]);
                 self.log.push(format!("advance {by:?}"));
@@ -85,6 +92,7 @@ impl<'a> Story<'a> {
             }
         }
         self.drop_emptied().await;
+        self.check_gate().await;
     }
 
     async fn enqueue(&mut self) {
@@ -98,6 +106,7 @@ impl<'a> Story<'a> {
             due: if self.dice.below(6) == 0 { Due::WhenOpened } else { Due::After(delay) },
             rules: Rules { max_attempts: 2, max_losses: 3, backoff: tenure_core::Backoff::None },
             unique,
+            gate: self.gate.clone(),
             ..self.t.new_job()
         };
         self.jobs.push(job.id);
@@ -134,7 +143,8 @@ impl<'a> Story<'a> {
             6 => Ending::Snoozed { delay },
             _ => Ending::Released { delay },
         };
-        let ask = |worker, lease| EndJobs { worker, lease, jobs: vec![EndJob::new(job, ending.clone())] };
+        let end = EndJob { gate: self.gate_word(), ..EndJob::new(job, ending.clone()) };
+        let ask = |worker, lease| EndJobs { worker, lease, jobs: vec![end.clone()] };
         let (here, there) = self.workers[grant.worker];
         let here: Vec<Ended> = self.t.store.end_jobs(ask(here, grant.here)).await.expect("end");
         let there = self.model.end_jobs(ask(there, grant.model)).await.expect("end");
@@ -210,6 +220,7 @@ impl<'a> Story<'a> {
             self.compare(&format!("show {job}"), &here, &there);
             let _ = self.t.store.cancel_job(cancel(job, true)).await;
         }
+        self.end_gate().await;
         for grant in &self.grants {
             let worker = self.workers[grant.worker].0;
             self.t.store.drop_leases(worker, vec![grant.here]).await.expect("drop");
