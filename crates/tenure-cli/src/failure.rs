@@ -125,6 +125,7 @@ impl From<StoreError> for Failure {
             StoreError::LeaseLost(_) => ("lease_lost", exit::REFUSED),
             StoreError::NotFound(_) => ("not_found", exit::REFUSED),
             StoreError::Conflict(_) => ("conflict", exit::REFUSED),
+            StoreError::Full(_) => ("full", exit::REFUSED),
             StoreError::Invalid(invalid) => return Self::from(invalid.clone()),
             StoreError::Schema(_) => ("schema", exit::STORE),
             StoreError::Unavailable(..) => ("unavailable", exit::STORE),

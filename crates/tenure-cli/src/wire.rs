@@ -81,6 +81,8 @@ pub(crate) struct QueueLine {
     name: String,
     paused: bool,
     fair: bool,
+    /// Null: none.
+    quota: Option<u32>,
     lease_ttl_ms: u64,
     due: u64,
     scheduled: u64,
@@ -247,6 +249,7 @@ impl From<&QueueRecord> for QueueLine {
             name: queue.name.to_string(),
             paused: queue.paused,
             fair: queue.fair,
+            quota: queue.quota,
             lease_ttl_ms: u64::try_from(queue.lease_ttl.as_millis()).unwrap_or(u64::MAX),
             due: queue.due,
             scheduled: queue.scheduled,

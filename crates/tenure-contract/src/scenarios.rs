@@ -4,7 +4,7 @@ use crate::fixture::Fixture;
 use crate::script;
 
 /// The texts, by topic.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     ("lifecycle", include_str!("scenarios/lifecycle.txt")),
     ("leases", include_str!("scenarios/leases.txt")),
     ("order", include_str!("scenarios/order.txt")),
@@ -13,6 +13,7 @@ const FILES: [(&str, &str); 11] = [
     ("unique", include_str!("scenarios/unique.txt")),
     ("prune", include_str!("scenarios/prune.txt")),
     ("gates", include_str!("scenarios/gates.txt")),
+    ("quotas", include_str!("scenarios/quotas.txt")),
     ("schedules", include_str!("scenarios/schedules.txt")),
     ("runs", include_str!("scenarios/runs.txt")),
     ("sight", include_str!("scenarios/sight.txt")),

@@ -136,6 +136,17 @@ macro_rules! each_scenario {
                 a_bucket_emptied_for_years_is_no_trouble_for_a_faster_rule,
                 a_gate_without_a_rule_counts_and_a_rule_is_right_from_its_first_moment,
                 a_paused_queue_with_gates_hands_out_nothing,
+                // quotas
+                a_full_queue_refuses_and_takes_again_when_some_are_claimed,
+                a_batch_beyond_the_quota_is_refused_whole,
+                a_job_that_is_found_needs_no_room,
+                what_is_due_later_waits_or_has_a_gate_counts_too,
+                each_tenant_of_a_fair_queue_has_a_quota_of_its_own,
+                a_tenant_is_not_taken_for_one_whose_number_begins_alike,
+                what_comes_back_needs_no_room,
+                a_quota_that_is_lowered_keeps_what_is_there,
+                a_run_beyond_the_quota_is_refused_whole,
+                a_fire_into_a_full_queue_waits_for_room,
                 // schedules
                 a_schedule_asks_for_a_job_at_each_fire_time,
                 a_job_of_a_fire_is_due_at_once_when_it_comes_late,

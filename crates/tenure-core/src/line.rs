@@ -38,6 +38,11 @@ impl Line {
         &self.0
     }
 
+    /// The tenant's part: empty where tenants share it.
+    pub fn tenant(&self) -> &str {
+        self.0.split_once('/').map_or(&*self.0, |(tenant, _)| tenant)
+    }
+
     /// The gate its jobs pass.
     pub fn gate(&self) -> Option<&str> {
         self.0.split_once('/').map(|(_, gate)| gate)
@@ -60,15 +65,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_knows_its_gate_whatever_is_in_its_name() {
+    fn a_line_knows_its_tenant_and_its_gate_whatever_is_in_its_name() {
         let gate: GateName = "a/b:c".parse().unwrap();
-        for (line, text, of) in [
-            (Line::new(None, None), "", None),
-            (Line::new(None, Some(&gate)), "/a/b:c", Some("a/b:c")),
-            (Line::new(Some(7), None), "7", None),
-            (Line::new(Some(7), Some(&gate)), "7/a/b:c", Some("a/b:c")),
+        for (line, text, tenant, of) in [
+            (Line::new(None, None), "", "", None),
+            (Line::new(None, Some(&gate)), "/a/b:c", "", Some("a/b:c")),
+            (Line::new(Some(7), None), "7", "7", None),
+            (Line::new(Some(7), Some(&gate)), "7/a/b:c", "7", Some("a/b:c")),
         ] {
-            assert_eq!((line.as_str(), line.gate()), (text, of));
+            assert_eq!((line.as_str(), line.tenant(), line.gate()), (text, tenant, of));
             assert_eq!(Line::from_store(text), line);
         }
     }

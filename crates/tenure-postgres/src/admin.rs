@@ -27,8 +27,10 @@ const REGISTER_WORKER: Statement = Statement {
 const NOW: Statement = Statement { name: "now", sql: "select clock_timestamp() as now" };
 const SET_QUEUE: Statement = Statement {
     name: "set_queue",
-    sql: "insert into tenure.queue as q (name, lease_ttl_ms, fair, lined) values ($1, $2, coalesce($3, false), coalesce($3, false)) \
-          on conflict (name) do update set lease_ttl_ms = excluded.lease_ttl_ms, fair = coalesce($3, q.fair), lined = q.lined or excluded.lined",
+    sql: "insert into tenure.queue as q (name, lease_ttl_ms, fair, lined, quota) \
+          values ($1, $2, coalesce($3, false), coalesce($3, false), nullif($4, 0)) \
+          on conflict (name) do update set lease_ttl_ms = excluded.lease_ttl_ms, fair = coalesce($3, q.fair), lined = q.lined or excluded.lined, \
+          quota = case when $4 is null then q.quota else excluded.quota end",
 };
 const PAUSE_QUEUE: Statement = Statement { name: "pause_queue", sql: "select tenure.pause_queue($1, $2, $3, $4, $5)" };
 const PRUNE_JOBS: Statement = Statement {
@@ -105,12 +107,15 @@ impl AdminStore for PgStore {
     async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError> {
         request.check()?;
         let ttl = i32::try_from(millis(request.lease_ttl)).unwrap_or(i32::MAX);
-        self.call(
-            Desk::Short,
-            SET_QUEUE,
-            &[(&request.queue.as_str(), Type::TEXT), (&ttl, Type::INT4), (&request.fair, Type::BOOL)],
-        )
-        .await?;
+        // Zero takes it away, null leaves it.
+        let quota = request.quota.map(|quota| quota.pending().map_or(0, u32::cast_signed));
+        let params: [Param<'_>; 4] = [
+            (&request.queue.as_str(), Type::TEXT),
+            (&ttl, Type::INT4),
+            (&request.fair, Type::BOOL),
+            (&quota, Type::INT4),
+        ];
+        self.call(Desk::Short, SET_QUEUE, &params).await?;
         Ok(())
     }
 
@@ -158,6 +163,7 @@ fn queue(row: &Row) -> Result<QueueRecord, StoreError> {
         name: named(row, "name")?,
         paused: get(row, "paused")?,
         fair: get(row, "fair")?,
+        quota: get::<Option<i32>>(row, "quota")?.map(i32::cast_unsigned),
         lease_ttl: Duration::from_millis(u64::try_from(get::<i32>(row, "lease_ttl_ms")?).unwrap_or(0)),
         due: tally(row, "due")?,
         scheduled: tally(row, "scheduled")?,

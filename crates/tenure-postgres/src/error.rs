@@ -20,6 +20,7 @@ pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
     match code {
         "TN404" => Some(StoreError::NotFound(message.trim_end_matches(" is not known here").to_owned())),
         "TN001" | "TN002" | "TN409" => Some(StoreError::Conflict(message.to_owned())),
+        "TN429" => Some(StoreError::Full(message.to_owned())),
         "TN412" => Some(mismatch(message)),
         "TN422" => Some(StoreError::Invalid(refused(message))),
         "3F000" | "42P01" | "42883" | "42703" => {

@@ -29,6 +29,8 @@ create table queue (
     fair integer not null default 0 check (fair in (0, 1)),
     -- It has, or had, more lines than one. Never taken back: a job may be on its way into one of them.
     lined integer not null default 0 check (lined in (0, 1)),
+    -- Pending jobs it may have, of each tenant where it is fair, of all where it is not.
+    quota integer check (quota between 1 and 100000),
     -- It has, or had, jobs that are part of a run.
     parted integer not null default 0 check (parted in (0, 1))
 ) strict;

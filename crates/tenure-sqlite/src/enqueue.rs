@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use rusqlite::{CachedStatement, named_params};
 use tenure_core::new_job::Due;
 use tenure_core::{Backoff, JobId, NewJob, Part, Priority, State, Timestamp};
+use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 
 use crate::fault::{Result, corrupt};
 use crate::keys::{self, Verdict};
 use crate::lines;
-use crate::queue;
+use crate::queue::{self, Lining};
 use crate::row::{blob, ready_code};
 use crate::show;
 use crate::tx::Tx;
@@ -28,41 +29,34 @@ pub(crate) fn enqueue_jobs(tx: &Tx<'_>, jobs: &[NewJob]) -> Result<Vec<Enqueued>
     jobs.iter().map(|job| batch.enqueue(job, None)).collect()
 }
 
-/// Stores checked jobs that are parts of a run.
-pub(crate) fn enqueue_parts(tx: &Tx<'_>, jobs: &[(&NewJob, Part)]) -> Result<Vec<Enqueued>> {
-    let mut batch = Batch::open(tx)?;
-    jobs.iter().map(|(job, part)| batch.enqueue(job, Some(part))).collect()
-}
-
-/// Whether a queue is fair, and whether it is known to have lines.
-#[derive(Clone, Copy)]
-struct Lining {
-    fair: bool,
-    lined: bool,
-}
-
-struct Batch<'t, 'c, 'j> {
+/// Jobs that are stored one after the other.
+pub(crate) struct Batch<'t, 'c, 'j> {
     tx: &'t Tx<'c>,
     add_job: CachedStatement<'c>,
     line: Line<'t, 'c>,
     queues: HashMap<&'j str, (i64, Lining)>,
+    /// How many more fit under a quota, by queue and, where it is fair, tenant.
+    rooms: HashMap<(i64, Option<i64>), u32>,
     tenants: HashMap<&'j str, i64>,
     backoff: Option<(&'j Backoff, String)>,
 }
 
 impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
-    fn open(tx: &'t Tx<'c>) -> Result<Self> {
+    /// Prepares for many.
+    pub(crate) fn open(tx: &'t Tx<'c>) -> Result<Self> {
         Ok(Self {
             tx,
             add_job: tx.statement(ADD_JOB)?,
             line: Line::open(tx)?,
             queues: HashMap::new(),
+            rooms: HashMap::new(),
             tenants: HashMap::new(),
             backoff: None,
         })
     }
 
-    fn enqueue(&mut self, job: &'j NewJob, part: Option<&Part>) -> Result<Enqueued> {
+    /// Stores a checked job, perhaps as a part of a run.
+    pub(crate) fn enqueue(&mut self, job: &'j NewJob, part: Option<&Part>) -> Result<Enqueued> {
         let tenant = match self.tenants.get(job.tenant.as_str()) {
             Some(known) => *known,
             None => *self.tenants.entry(job.tenant.as_str()).or_insert(queue::ensure_tenant(self.tx, &job.tenant)?),
@@ -90,7 +84,12 @@ impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
     }
 
     fn insert(&mut self, tenant: i64, job: &'j NewJob, part: Option<&Part>) -> Result<Enqueued> {
-        let (queue, line) = self.place(tenant, job)?;
+        let (queue, lining) = self.queue(job)?;
+        let line = tenure_core::Line::new(lining.fair.then_some(tenant), job.gate.as_ref());
+        if !line.is_only() && !lining.lined {
+            lines::set_lined(self.tx, queue)?;
+            self.queues.insert(job.queue.as_str(), (queue, Lining { lined: true, ..lining }));
+        }
         if self.backoff.as_ref().is_none_or(|(known, _)| *known != &job.rules.backoff) {
             self.backoff = Some((&job.rules.backoff, job.rules.backoff.to_string()));
         }
@@ -119,28 +118,35 @@ impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
             let state = show::state_of(self.tx, job.id)?;
             return self.found(tenant, job, state);
         }
+        if let Some(quota) = lining.quota {
+            self.take_room(queue, lining.fair.then_some(tenant), quota, job)?;
+        }
         let state = if job.due == Due::WhenOpened { State::Waiting } else { State::Queued };
         let (line, priority) = (line.as_str(), job.priority);
         self.line.put(&Place { queue, line, priority, run_at, job: job.id, attempt: 0, losses: 0, state })?;
         Ok(Enqueued::Created(job.id))
     }
 
-    /// The queue of a job, and its line there.
-    fn place(&mut self, tenant: i64, job: &'j NewJob) -> Result<(i64, tenure_core::Line)> {
-        let (queue, lining) = match self.queues.get(job.queue.as_str()) {
-            Some(known) => *known,
-            None => {
-                let queue = queue::ensure(self.tx, &job.queue)?;
-                let (fair, lined) = queue::lining(self.tx, queue)?;
-                *self.queues.entry(job.queue.as_str()).or_insert((queue, Lining { fair, lined }))
-            }
-        };
-        let line = tenure_core::Line::new(lining.fair.then_some(tenant), job.gate.as_ref());
-        if !line.is_only() && !lining.lined {
-            lines::set_lined(self.tx, queue)?;
-            self.queues.insert(job.queue.as_str(), (queue, Lining { lined: true, ..lining }));
+    /// The queue of a job, and how its jobs wait.
+    fn queue(&mut self, job: &'j NewJob) -> Result<(i64, Lining)> {
+        if let Some(known) = self.queues.get(job.queue.as_str()) {
+            return Ok(*known);
         }
-        Ok((queue, line))
+        let queue = queue::ensure(self.tx, &job.queue)?;
+        let lining = queue::lining(self.tx, queue)?;
+        Ok(*self.queues.entry(job.queue.as_str()).or_insert((queue, lining)))
+    }
+
+    /// Counts one more pending job, unless the queue is full. The batch counts what was there once.
+    fn take_room(&mut self, queue: i64, tenant: Option<i64>, quota: u32, job: &NewJob) -> Result<()> {
+        let room = match self.rooms.get(&(queue, tenant)) {
+            Some(known) => *known,
+            None => queue::room(self.tx, queue, tenant, quota)?,
+        };
+        let whom = tenant.map(|_| &job.tenant);
+        let left = room.checked_sub(1).ok_or_else(|| StoreError::full(&job.queue, whom, quota))?;
+        self.rooms.insert((queue, tenant), left);
+        Ok(())
     }
 }
 

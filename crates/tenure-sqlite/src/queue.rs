@@ -21,6 +21,7 @@ const ADD_QUEUE: &str = include_str!("sql/add_queue.sql");
 const FIND_QUEUE: &str = include_str!("sql/find_queue.sql");
 const OPEN_QUEUE: &str = include_str!("sql/open_queue.sql");
 const LINING: &str = include_str!("sql/lining.sql");
+const COUNT_PENDING: &str = include_str!("sql/count_pending.sql");
 const SET_QUEUE: &str = include_str!("sql/set_queue.sql");
 const PAUSE_QUEUE: &str = include_str!("sql/pause_queue.sql");
 const COUNT_ENDINGS: &str = include_str!("sql/count_endings.sql");
@@ -33,11 +34,12 @@ pub(crate) fn list_queues(tx: &Tx<'_>) -> Result<Vec<QueueRecord>> {
             name: word(row, 0)?,
             paused: row.get(1)?,
             fair: row.get(2)?,
-            lease_ttl: Duration::from_millis(number::<i64, u64>(row, 3, "queue.lease_ttl_ms")?),
-            due: number::<i64, u64>(row, 4, "due")?,
-            scheduled: number::<i64, u64>(row, 5, "scheduled")?,
-            running: number::<i64, u64>(row, 6, "running")?,
-            oldest_due: optional_time(row, 7)?,
+            quota: row.get(3)?,
+            lease_ttl: Duration::from_millis(number::<i64, u64>(row, 4, "queue.lease_ttl_ms")?),
+            due: number::<i64, u64>(row, 5, "due")?,
+            scheduled: number::<i64, u64>(row, 6, "scheduled")?,
+            running: number::<i64, u64>(row, 7, "running")?,
+            oldest_due: optional_time(row, 8)?,
         })
     })
 }
@@ -67,8 +69,13 @@ pub(crate) fn count_endings(tx: &Tx<'_>, within: Duration) -> Result<Vec<EndingC
 pub(crate) fn set_queue(tx: &Tx<'_>, request: &SetQueue) -> Result<()> {
     ensure(tx, &request.queue)?;
     let lease_ttl_ms = i64::try_from(request.lease_ttl.as_millis()).unwrap_or(i64::MAX);
-    let name = request.queue.as_str();
-    tx.execute(SET_QUEUE, named_params! { ":name": name, ":lease_ttl_ms": lease_ttl_ms, ":fair": request.fair })?;
+    let params = named_params! {
+        ":name": request.queue.as_str(),
+        ":lease_ttl_ms": lease_ttl_ms,
+        ":fair": request.fair,
+        ":quota": request.quota.map(|quota| quota.pending().unwrap_or(0)),
+    };
+    tx.execute(SET_QUEUE, params)?;
     Ok(())
 }
 
@@ -101,10 +108,31 @@ pub(crate) fn find_open(tx: &Tx<'_>, queue: &QueueName) -> Result<Option<(i64, D
     })
 }
 
-/// Whether a queue is fair, and whether it has lines.
-pub(crate) fn lining(tx: &Tx<'_>, queue: i64) -> Result<(bool, bool)> {
-    let lining = tx.one(LINING, named_params! { ":queue": queue }, |row| Ok((row.get(0)?, row.get(1)?)))?;
+/// How the jobs of a queue wait.
+#[derive(Clone, Copy)]
+pub(crate) struct Lining {
+    /// Each tenant has a line of its own.
+    pub(crate) fair: bool,
+    /// It is known to have more lines than one.
+    pub(crate) lined: bool,
+    /// How many may be pending.
+    pub(crate) quota: Option<u32>,
+}
+
+/// How the jobs of a queue wait.
+pub(crate) fn lining(tx: &Tx<'_>, queue: i64) -> Result<Lining> {
+    let lining = tx.one(LINING, named_params! { ":queue": queue }, |row| {
+        Ok(Lining { fair: row.get(0)?, lined: row.get(1)?, quota: row.get(2)? })
+    })?;
     lining.ok_or_else(|| corrupt(format!("queue {queue} is not there")))
+}
+
+/// How many more jobs fit under a quota: of one tenant, or of all.
+pub(crate) fn room(tx: &Tx<'_>, queue: i64, tenant: Option<i64>, quota: u32) -> Result<u32> {
+    let line = tenure_core::Line::new(tenant, None);
+    let params = named_params! { ":queue": queue, ":line": line.as_str(), ":limit": quota };
+    let pending = tx.one(COUNT_PENDING, params, |row| Ok(row.get::<_, u32>(0)?))?.unwrap_or(0);
+    Ok(quota.saturating_sub(pending))
 }
 
 /// The number of a queue, which is made known.

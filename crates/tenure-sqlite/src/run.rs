@@ -16,7 +16,7 @@ use tenure_store::run::{
 };
 use uuid::Uuid;
 
-use crate::enqueue::enqueue_parts;
+use crate::enqueue::Batch;
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
 use crate::page::{self, note};
@@ -186,11 +186,12 @@ pub(crate) fn state(row: &Row<'_>, column: usize) -> Result<RunState> {
 
 fn add_members(tx: &Tx<'_>, run: RunId, members: &Members) -> Result<Added> {
     let mut added = Added::default();
+    let mut batch = Batch::open(tx)?;
     for partition in &members.partitions {
         let (name, offset) = (&partition.name, partition.offset);
         let key = named_params! { ":run": run.as_uuid().as_bytes(), ":name": name.as_str() };
         let part = Part::Page { run, partition: name.clone(), offset };
-        if tx.one(HAS_PARTITION, key, |_| Ok(()))?.is_some() || !add_job(tx, &partition.job, part)? {
+        if tx.one(HAS_PARTITION, key, |_| Ok(()))?.is_some() || !add_job(tx, &mut batch, &partition.job, part)? {
             added.found += 1;
             continue;
         }
@@ -209,7 +210,7 @@ fn add_members(tx: &Tx<'_>, run: RunId, members: &Members) -> Result<Added> {
         added.members += 1;
     }
     for job in &members.items {
-        match add_job(tx, job, Part::Item(run))? {
+        match add_job(tx, &mut batch, job, Part::Item(run))? {
             true => added.members += 1,
             false => added.found += 1,
         }
@@ -219,15 +220,15 @@ fn add_members(tx: &Tx<'_>, run: RunId, members: &Members) -> Result<Added> {
 
 fn add_consolidate(tx: &Tx<'_>, run: RunId, job: &NewJob) -> Result<()> {
     let waiting = NewJob { due: Due::WhenOpened, ..job.clone() };
-    match add_job(tx, &waiting, Part::Consolidate(run))? {
+    match add_job(tx, &mut Batch::open(tx)?, &waiting, Part::Consolidate(run))? {
         true => Ok(()),
         false => Err(StoreError::Conflict(format!("job {} is there already: a consolidate is new", job.id)).into()),
     }
 }
 
 /// Whether it is new.
-fn add_job(tx: &Tx<'_>, job: &NewJob, part: Part) -> Result<bool> {
-    let created = matches!(enqueue_parts(tx, &[(job, part)])?.first(), Some(Enqueued::Created(_)));
+fn add_job<'j>(tx: &Tx<'_>, batch: &mut Batch<'_, '_, 'j>, job: &'j NewJob, part: Part) -> Result<bool> {
+    let created = matches!(batch.enqueue(job, Some(&part))?, Enqueued::Created(_));
     if created {
         tx.execute(SET_PARTED, named_params! { ":job": blob(&job.id) })?;
     }

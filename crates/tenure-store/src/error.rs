@@ -1,5 +1,6 @@
 //! What can go wrong, grouped by what the caller does next.
 
+use tenure_core::name::{QueueName, TenantName};
 use tenure_core::{Invalid, JobId};
 
 /// A verb that did not do what was asked. Nothing was written, except where `Unavailable` says that nobody knows.
@@ -23,6 +24,9 @@ pub enum StoreError {
     /// It is there, but not in a state that allows this.
     #[error("{0}")]
     Conflict(String),
+    /// The queue has as many pending jobs as its quota allows: come again when some are done.
+    #[error("{0}")]
+    Full(String),
     /// The input was refused.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -41,6 +45,15 @@ impl StoreError {
     /// Wraps a driver's error as a passing one.
     pub fn unavailable(source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Unavailable(source.to_string(), Some(Box::new(source)))
+    }
+
+    /// A queue that is full; for whom, where each tenant has a quota of its own.
+    pub fn full(queue: &QueueName, tenant: Option<&TenantName>, quota: u32) -> Self {
+        let whom = tenant.map(|tenant| format!(" for tenant `{tenant}`")).unwrap_or_default();
+        Self::Full(format!(
+            "queue `{queue}` is full{whom}: its quota is {quota} pending jobs; wait until some are done, \
+             or raise it with `tenure queues set {queue} --quota N`"
+        ))
     }
 
     /// Whether sending the same request again may help.

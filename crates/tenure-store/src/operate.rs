@@ -1,5 +1,6 @@
 //! What operators and policies ask for.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use tenure_core::name::{QueueName, check_text};
@@ -71,6 +72,19 @@ pub struct SetQueue {
     pub lease_ttl: Duration,
     /// Whether each tenant has a line of its own; `None` leaves it as it is. Jobs that wait already stay where they are.
     pub fair: Option<bool>,
+    /// How many jobs may be pending; `None` leaves it as it is. Jobs that are there already stay, however many.
+    pub quota: Option<Quota>,
+}
+
+/// How many jobs may be pending in a queue, stored and not yet claimed: of each tenant where the queue is fair, of all
+/// where it is not. An enqueue that would go past it is refused. Enqueues that commit at the same time do not see each
+/// other, so it can be passed by what is under way at once; jobs that come back (retries, pages, requeues) always may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quota {
+    /// As many as come.
+    Unlimited,
+    /// At most so many: 1 to [`QUOTA_MAX`].
+    Pending(u32),
 }
 
 /// Stop or resume claims of a queue.
@@ -97,6 +111,8 @@ pub struct PruneJobs {
 
 /// Lease time of a queue that says nothing.
 pub const LEASE_TTL_DEFAULT: Duration = Duration::from_secs(60);
+/// The highest quota: each enqueue into a queue that has one counts what is pending.
+pub const QUOTA_MAX: u32 = 100_000;
 /// Most jobs one prune deletes, and most rows one list returns.
 pub const BATCH_MAX: u32 = 1_000;
 
@@ -111,16 +127,48 @@ impl Word {
 impl SetQueue {
     /// Only the lease time.
     pub const fn new(queue: QueueName, lease_ttl: Duration) -> Self {
-        Self { queue, lease_ttl, fair: None }
+        Self { queue, lease_ttl, fair: None, quota: None }
     }
 
-    /// Refuses a lease time that is too short to renew or too long to wait for.
+    /// Refuses a lease time that is too short to renew or too long to wait for, and a quota out of bounds.
     pub fn check(&self) -> Result<(), Invalid> {
+        if let Some(Quota::Pending(quota)) = self.quota
+            && !(1..=QUOTA_MAX).contains(&quota)
+        {
+            return Err(Quota::out_of_bounds(quota));
+        }
         if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&self.lease_ttl) {
             return Ok(());
         }
         let value = tenure_core::duration::format(self.lease_ttl);
         Err(Invalid::new("lease_ttl", value, "a lease lasts 1s to 1d"))
+    }
+}
+
+/// `none`, or a number.
+impl FromStr for Quota {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text == "none" {
+            return Ok(Self::Unlimited);
+        }
+        let quota = text.parse().ok().filter(|quota| (1..=QUOTA_MAX).contains(quota));
+        quota.map(Self::Pending).ok_or_else(|| Self::out_of_bounds(text))
+    }
+}
+
+impl Quota {
+    fn out_of_bounds(value: impl std::fmt::Display) -> Invalid {
+        Invalid::new("quota", value, format!("it is 1 to {QUOTA_MAX} pending jobs, or none"))
+    }
+
+    /// The most that may be pending, where there is a bound.
+    pub const fn pending(self) -> Option<u32> {
+        match self {
+            Self::Unlimited => None,
+            Self::Pending(quota) => Some(quota),
+        }
     }
 }
 

@@ -138,6 +138,8 @@ pub struct QueueRecord {
     pub paused: bool,
     /// Whether each tenant has a line of its own.
     pub fair: bool,
+    /// How many jobs may be pending, of each tenant where it is fair, of all where it is not.
+    pub quota: Option<u32>,
     /// How long a lease lasts without renewal.
     pub lease_ttl: Duration,
     /// Due and claimable.

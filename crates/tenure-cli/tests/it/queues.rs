@@ -15,7 +15,7 @@ fn queues_are_counted_paused_resumed_and_set() {
     let mut queues = place.json(&["queues", "list"]);
     assert!(queues[0]["oldest_due"].take().is_string(), "{queues}");
     let queue = json!({
-        "name": "mail", "paused": true, "fair": false, "lease_ttl_ms": 300_000, "due": 1, "scheduled": 1, "running": 0,
+        "name": "mail", "paused": true, "fair": false, "quota": null, "lease_ttl_ms": 300_000, "due": 1, "scheduled": 1, "running": 0,
         "oldest_due": null,
     });
     assert_eq!(queues, json!([queue]));
@@ -23,6 +23,23 @@ fn queues_are_counted_paused_resumed_and_set() {
     assert!(table.contains("mail") && table.contains("paused") && table.contains("5m"), "{table}");
     assert_eq!(place.json(&["queues", "resume", "mail"]), json!({ "queue": "mail", "paused": false }));
     assert_eq!(place.json(&["queues", "list"])[0]["paused"], false);
+}
+
+#[test]
+fn a_full_queue_says_so_and_how_to_go_on() {
+    let place = Place::new();
+    let set = place.json(&["queues", "set", "mail", "--quota=1"]);
+    assert_eq!(set, json!({ "queue": "mail", "lease_ttl_ms": 60_000, "quota": 1 }));
+    place.json(&["enqueue", "noop", "--queue=mail"]);
+    let refused = place.run(&["enqueue", "noop", "--queue=mail"]);
+    let said = "queue `mail` is full: its quota is 1 pending jobs; wait until some are done, \
+                or raise it with `tenure queues set mail --quota N`";
+    assert!(refused.code == 1 && refused.err.contains(said), "{refused:?}");
+    let told = place.run(&["queues", "set", "mail", "--quota=none"]).out;
+    assert!(told.contains("no quota"), "{told}");
+    place.json(&["enqueue", "noop", "--queue=mail"]);
+    let wrong = place.run(&["queues", "set", "mail", "--quota=0"]);
+    assert!(wrong.err.contains("1 to 100000 pending jobs, or none"), "{wrong:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tenure_core::journal::JournalEvent;
 use tenure_core::name::{KindName, QueueName, WorkerName};
 use tenure_core::{How, JobId, State, Timestamp, WorkerId};
-use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue, Word};
+use tenure_store::operate::{PauseQueue, PruneJobs, Quota, SetQueue, Word};
 use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
 use tenure_store::worker::{Beat, WorkerRecord};
 use tenure_store::{AdminStore, Store, StoreError, WakeStore};
@@ -93,6 +93,7 @@ impl AdminStore for ModelStore {
                 name: name.clone(),
                 paused: queue.paused,
                 fair: queue.fair,
+                quota: queue.quota,
                 lease_ttl: queue.lease_ttl,
                 due: tables.due(name, now).len() as u64,
                 scheduled: count(name, &|row| is_scheduled(row, now)),
@@ -108,6 +109,7 @@ impl AdminStore for ModelStore {
         self.transact(|tables, _| {
             let queue = tables.queues.entry(request.queue).or_default();
             (queue.lease_ttl, queue.fair) = (request.lease_ttl, request.fair.unwrap_or(queue.fair));
+            queue.quota = request.quota.map_or(queue.quota, Quota::pending);
             Ok(())
         })
     }

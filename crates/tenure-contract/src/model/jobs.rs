@@ -12,7 +12,7 @@ use tenure_store::{JobStore, StoreError};
 use super::ModelStore;
 use super::mutant::Mutant;
 use super::run_steps::refuse_requeue;
-use super::tables::{Key, Row, Tables, key_name};
+use super::tables::{Key, Queue, Row, Tables, key_name};
 
 #[async_trait]
 impl JobStore for ModelStore {
@@ -133,8 +133,13 @@ impl ModelStore {
             tables.tenants.push(asked.tenant.clone());
         }
         let tenant = tables.tenants.iter().position(|tenant| *tenant == asked.tenant).map(|at| at as i64 + 1);
-        let fair = tables.queues.entry(asked.queue.clone()).or_default().fair;
+        let Queue { fair, quota, .. } = tables.queues.entry(asked.queue.clone()).or_default().clone();
         let line = Line::new(tenant.filter(|_| fair), asked.gate.as_ref());
+        if let Some(quota) = quota
+            && tables.pending(&asked.queue, line.tenant()) >= quota as usize
+        {
+            return Err(StoreError::full(&asked.queue, fair.then_some(&asked.tenant), quota));
+        }
         let job = Job {
             state: if asked.due == Due::WhenOpened { State::Waiting } else { State::Queued },
             attempt: 0,

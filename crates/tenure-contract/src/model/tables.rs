@@ -99,11 +99,12 @@ pub(super) struct Queue {
     pub(super) paused: bool,
     pub(super) lease_ttl: Duration,
     pub(super) fair: bool,
+    pub(super) quota: Option<u32>,
 }
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { paused: false, lease_ttl: LEASE_TTL_DEFAULT, fair: false }
+        Self { paused: false, lease_ttl: LEASE_TTL_DEFAULT, fair: false, quota: None }
     }
 }
 
@@ -135,6 +136,13 @@ pub(super) fn key_name(asked: &NewJob) -> Option<KeyName> {
 }
 
 impl Tables {
+    /// How many jobs of a tenant, as its lines tell, are stored in a queue and not yet claimed.
+    pub(super) fn pending(&self, queue: &QueueName, tenant: &str) -> usize {
+        let waits = |row: &&Row| matches!(row.job.state, State::Waiting | State::Queued | State::Retryable);
+        let of = |row: &&Row| row.asked.queue == *queue && row.line.tenant() == tenant;
+        self.jobs.values().filter(waits).filter(of).count()
+    }
+
     /// The job, or the answer that there is none in sight.
     pub(super) fn seen(&self, sight: &Sight, job: JobId) -> Result<&Row, StoreError> {
         let row = self.jobs.get(&job).filter(|row| row.visible(sight));

@@ -134,6 +134,7 @@ fn queue_value(queue: &QueueRecord, key: &str) -> Result<String, String> {
     Ok(match key {
         "paused" => queue.paused.to_string(),
         "fair" => queue.fair.to_string(),
+        "quota" => queue.quota.map_or_else(|| "none".to_owned(), |quota| quota.to_string()),
         "ttl" => duration::format(queue.lease_ttl),
         "due" => queue.due.to_string(),
         "scheduled" => queue.scheduled.to_string(),

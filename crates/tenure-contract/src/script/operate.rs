@@ -46,12 +46,13 @@ pub(super) async fn pause(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome,
     Ok(Outcome { expected: line.expected_or("done"), got: words(run, done.map(|()| "done")) })
 }
 
-/// `queue mail [ttl=30s] [fair=true]`
+/// `queue mail [ttl=30s] [fair=true] [quota=3|none]`
 pub(super) async fn queue(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
     let queue = queue_name(line)?;
     let lease_ttl = line.duration("ttl")?.unwrap_or(LEASE_TTL_DEFAULT);
     let fair = line.parsed("fair")?;
-    let done = run.t.store.set_queue(SetQueue { fair, ..SetQueue::new(queue, lease_ttl) }).await;
+    let quota = line.parsed("quota")?;
+    let done = run.t.store.set_queue(SetQueue { fair, quota, ..SetQueue::new(queue, lease_ttl) }).await;
     Ok(Outcome { expected: line.expected_or("done"), got: words(run, done.map(|()| "done")) })
 }
 

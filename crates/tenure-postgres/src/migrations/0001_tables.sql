@@ -25,6 +25,8 @@ create table tenure.queue (
   fair boolean not null default false,
   -- It has, or had, more lines than one. Never taken back: a job may be on its way into one of them.
   lined boolean not null default false check (lined or not fair),
+  -- Pending jobs it may have, of each tenant where it is fair, of all where it is not.
+  quota int check (quota between 1 and 100000),
   -- It has, or had, jobs that are part of a run.
   parted boolean not null default false,
   -- An idle worker wants to be woken until then; never cleared, it runs out.

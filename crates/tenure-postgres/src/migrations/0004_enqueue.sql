@@ -87,6 +87,23 @@ end $$;
 -- The scope of idempotency keys: no kind and no scope of a caller can hold a control character.
 create function tenure.idempotency_scope() returns text language sql immutable parallel safe as $$ select e'\x01idempotency' $$;
 
+-- Refuses jobs just stored that go past a quota. Lines of one tenant begin with its number, a gate's name follows after /,
+-- and 0 comes after /. It counts what is committed and what this transaction stored, and locks nothing: enqueues at the
+-- same time do not see each other.
+create function tenure.refuse_beyond_quota(_jobs uuid[]) returns void language plpgsql as $$
+declare f record; begin
+  select q.name, q.quota, (select t.name from tenure.tenant t where t.id::text = l.tenant) as tenant into f
+    from (select distinct r.queue, split_part(r.line, '/', 1) as tenant from tenure.ready r where r.job = any (_jobs)) l
+    join tenure.queue q on q.id = l.queue
+    where q.quota < (select count(*) from (
+      select from tenure.ready r where r.queue = l.queue and r.line >= l.tenant and r.line < l.tenant || '0' limit q.quota + 1) p)
+    limit 1;
+  if found then
+    raise exception 'queue `%` is full%: its quota is % pending jobs; wait until some are done, or raise it with `tenure queues set % --quota N`',
+      f.name, coalesce(' for tenant `' || f.tenant || '`', ''), f.quota, f.name using errcode = 'TN429';
+  end if;
+end $$;
+
 -- Stores jobs, in the order given; `job` is the one that is there now, `state` where an earlier one stands.
 create function tenure.enqueue_rows(
   _ids uuid[], _tenants text[], _queues text[], _kinds text[], _payloads jsonb[], _priorities smallint[], _run_ats timestamptz[],
@@ -175,6 +192,9 @@ begin
     select case when j.id = any (waits) then 'infinity' else j.run_at end, j.id, j.queue, j.line, j.priority, case when j.id = any (waits) then 2 else 0 end from j
   )
   select array_agg(j.id) into stored from j;
+  if stored <> '{}' and exists (select from tenure.queue q where q.id = any (queues) and q.quota is not null) then
+    perform tenure.refuse_beyond_quota(stored);
+  end if;
   if cardinality(stored) = cardinality(_ids) then
     return query select n.ord::int, n.id, true, null::text from unnest(_ids) with ordinality n (id, ord) order by n.ord;
     return;

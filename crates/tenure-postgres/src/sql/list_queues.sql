@@ -1,6 +1,6 @@
 -- list_queues.sql: queues with what is in them, by name.
 --   $1 now or null for the clock
-select q.name, q.paused, q.fair, q.lease_ttl_ms, coalesce(r.due, 0) as due, coalesce(r.scheduled, 0) as scheduled, coalesce(h.running, 0) as running,
+select q.name, q.paused, q.fair, q.quota, q.lease_ttl_ms, coalesce(r.due, 0) as due, coalesce(r.scheduled, 0) as scheduled, coalesce(h.running, 0) as running,
   r.oldest_due
 from tenure.queue q
 left join (

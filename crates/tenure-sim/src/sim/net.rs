@@ -188,6 +188,7 @@ pub(crate) fn class(error: &StoreError) -> &'static str {
         StoreError::LeaseLost(_) => "!lease_lost",
         StoreError::NotFound(_) => "!not_found",
         StoreError::Conflict(_) => "!conflict",
+        StoreError::Full(_) => "!full",
         StoreError::Invalid(_) => "!invalid",
         StoreError::Schema(_) => "!schema",
         StoreError::Unavailable(..) => "!unavailable",

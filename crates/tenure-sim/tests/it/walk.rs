@@ -169,6 +169,7 @@ async fn a_walk_on_sqlite_misses_every_dropped_fence() {
         "a page of an ended partition moves nothing",
         "what a run may revive is kept",
         "what a gate has counted is gone",
+        "a quota is its tenant's",
         "a schedule moves on from where it was read",
         "a fire time has one job",
         "a paused schedule fires nothing",

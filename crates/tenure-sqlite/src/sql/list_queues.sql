@@ -9,7 +9,7 @@ with held as (
         select 1 from attempt where attempt.job = unhex(listed.value, '-') and attempt.lease = lease.no)
     group by lease.queue
 )
-select queue.name, queue.paused, queue.fair, queue.lease_ttl_ms,
+select queue.name, queue.paused, queue.fair, queue.quota, queue.lease_ttl_ms,
     (select count(*) from ready where ready.queue = queue.id and ready.run_at <= :now and ready.state <> 0),
     (select count(*) from ready where ready.queue = queue.id and (ready.run_at > :now or ready.state = 0)),
     coalesce((select held.running from held where held.queue = queue.id), 0),

@@ -47,6 +47,7 @@ async fn holds(name: &str, fixture: &Fixture) -> bool {
         "a page of an ended partition moves nothing" => story("the_first_that_fails_may_end_the_others", fixture).await,
         "what a run may revive is kept" => story("what_a_run_may_revive_is_not_pruned", fixture).await,
         "what a gate has counted is gone" => what_a_gate_has_counted_is_gone(fixture).await,
+        "a quota is its tenant's" => story("each_tenant_of_a_fair_queue_has_a_quota_of_its_own", fixture).await,
         "a schedule moves on from where it was read" => a_schedule_moves_on_from_where_it_was_read(fixture).await,
         "a fire time has one job" => a_fire_time_has_one_job(fixture).await,
         "a paused schedule fires nothing" => a_paused_schedule_fires_nothing(fixture).await,

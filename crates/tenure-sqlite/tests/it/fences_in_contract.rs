@@ -31,6 +31,7 @@ const MISSED_BY: &[(&str, &[&str])] = &[
     ("a page of an ended partition moves nothing", &["the_first_that_fails_may_end_the_others"]),
     ("what a run may revive is kept", &["what_a_run_may_revive_is_not_pruned"]),
     ("what a gate has counted is gone", &["a_gate_lets_so_many_in_at_once", "a_late_report_gives_nothing_back"]),
+    ("a quota is its tenant's", &["each_tenant_of_a_fair_queue_has_a_quota_of_its_own"]),
     ("a schedule moves on from where it was read", &["of_two_that_make_up_different_fires_one_wins", "a_fire_of_an_old_timing_comes_too_late"]),
     ("a fire time has one job", &["a_fire_time_has_one_job_whatever_is_asked", "a_clock_that_is_set_back_fires_nothing_twice"]),
     ("a paused schedule fires nothing", &["a_paused_schedule_fires_nothing_and_goes_on_from_now", "a_paused_schedule_cannot_be_fired_by_hand"]),

@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const BREATH: Duration = Duration::from_millis(20);
 /// Schedules in one look; more are looked at right after.
 const BATCH: u32 = 100;
-/// Schedules that were told of as unreadable and are remembered.
+/// Schedules that were told of as unable to fire and are remembered.
 const TOLD_MAX: usize = 1_000;
 
 /// The schedules of a store, as one process sees them.
@@ -102,7 +102,7 @@ impl Scheduler {
         }
         if self.told.insert(id) {
             let (tenant, name) = (&schedule.tenant, &schedule.name);
-            tracing::error!(error = %error, schedule = %name, tenant = %tenant, "a schedule cannot fire: set it anew or remove it");
+            tracing::error!(error = %error, schedule = %name, tenant = %tenant, "a schedule cannot fire: mend what the error says, or set it anew");
         }
     }
 }

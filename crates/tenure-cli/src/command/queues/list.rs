@@ -17,7 +17,8 @@ Examples:
   tenure queues list --json
 
 DUE can be claimed now, SCHEDULED waits for its time, RUNNING is in a worker's hands.
-OLDEST is how long the job that waits longest has been due.";
+OLDEST is how long the job that waits longest has been due.
+QUOTA is how many jobs may be due or scheduled, of each tenant where the queue is fair: see tenure queues set --help.";
 
 /// List queues with their counts
 #[derive(Debug, Args)]
@@ -41,7 +42,7 @@ pub(super) async fn run(_: &ListArgs, session: &mut Session) -> Result<Answer, F
 
 /// Also what `jobs watch` and `stats` show.
 pub(crate) fn table(queues: &[QueueRecord], now: Timestamp) -> Table {
-    let mut table = Table::new(&["QUEUE", "STATE", "DUE", "SCHEDULED", "RUNNING", "OLDEST", "LEASE"]);
+    let mut table = Table::new(&["QUEUE", "STATE", "DUE", "SCHEDULED", "RUNNING", "OLDEST", "LEASE", "QUOTA"]);
     for queue in queues {
         let state = match queue.paused {
             true => Cell::painted("paused", Paint::Yellow),
@@ -56,6 +57,7 @@ pub(crate) fn table(queues: &[QueueRecord], now: Timestamp) -> Table {
             Cell::number(queue.running),
             Cell::number(oldest),
             Cell::dim(tenure_core::duration::format(queue.lease_ttl)),
+            Cell::dim(queue.quota.map_or_else(|| "-".to_owned(), |quota| quota.to_string())),
         ]);
     }
     table
