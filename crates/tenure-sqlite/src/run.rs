@@ -191,7 +191,7 @@ fn add_members(tx: &Tx<'_>, run: RunId, members: &Members) -> Result<Added> {
         let (name, offset) = (&partition.name, partition.offset);
         let key = named_params! { ":run": run.as_uuid().as_bytes(), ":name": name.as_str() };
         let part = Part::Page { run, partition: name.clone(), offset };
-        if tx.one(HAS_PARTITION, key, |_| Ok(()))?.is_some() || !add_job(tx, &mut batch, &partition.job, part)? {
+        if tx.one(HAS_PARTITION, key, |_| Ok(()))?.is_some() || !add_job(tx, &mut batch, &partition.job, &part)? {
             added.found += 1;
             continue;
         }
@@ -210,7 +210,7 @@ fn add_members(tx: &Tx<'_>, run: RunId, members: &Members) -> Result<Added> {
         added.members += 1;
     }
     for job in &members.items {
-        match add_job(tx, &mut batch, job, Part::Item(run))? {
+        match add_job(tx, &mut batch, job, &Part::Item(run))? {
             true => added.members += 1,
             false => added.found += 1,
         }
@@ -220,15 +220,15 @@ fn add_members(tx: &Tx<'_>, run: RunId, members: &Members) -> Result<Added> {
 
 fn add_consolidate(tx: &Tx<'_>, run: RunId, job: &NewJob) -> Result<()> {
     let waiting = NewJob { due: Due::WhenOpened, ..job.clone() };
-    match add_job(tx, &mut Batch::open(tx)?, &waiting, Part::Consolidate(run))? {
+    match add_job(tx, &mut Batch::open(tx)?, &waiting, &Part::Consolidate(run))? {
         true => Ok(()),
         false => Err(StoreError::Conflict(format!("job {} is there already: a consolidate is new", job.id)).into()),
     }
 }
 
 /// Whether it is new.
-fn add_job<'j>(tx: &Tx<'_>, batch: &mut Batch<'_, '_, 'j>, job: &'j NewJob, part: Part) -> Result<bool> {
-    let created = matches!(batch.enqueue(job, Some(&part))?, Enqueued::Created(_));
+fn add_job<'j>(tx: &Tx<'_>, batch: &mut Batch<'_, '_, 'j>, job: &'j NewJob, part: &Part) -> Result<bool> {
+    let created = matches!(batch.enqueue(job, Some(part))?, Enqueued::Created(_));
     if created {
         tx.execute(SET_PARTED, named_params! { ":job": blob(&job.id) })?;
     }
