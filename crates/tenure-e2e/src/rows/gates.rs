@@ -55,11 +55,12 @@ const AT_ONCE: u32 = 2;
 const DOMAINS: usize = 50;
 
 async fn limit(size: Size) -> Report {
-    let (jobs, freezes) = size.pick((1_500, 3), (10_000, 20));
+    // One in so many jobs takes so long: enough of them are in a worker's hands when it falls asleep.
+    let (jobs, freezes, (one_in, ms)) = size.pick((1_500, 3, (20, 200)), (10_000, 20, (2, 400)));
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", LEASE).await;
     stage.client.set_gate("domain:*", GateRule::domain()).await.unwrap();
-    let acts: Vec<Act> = (0..jobs).map(|n| Act::Wait { ms: if n % 20 == 0 { 200 } else { 10 } }).collect();
+    let acts: Vec<Act> = (0..jobs).map(|n| Act::Wait { ms: if n % one_in == 0 { ms } else { 10 } }).collect();
     for page in acts.chunks(1_000) {
         let many = stage.client.enqueue_many(page.to_vec()).each(|n, one| one.gate(&format!("domain:{}", n % DOMAINS)));
         stage.history.acknowledge(&many.await.unwrap());
