@@ -60,12 +60,12 @@ pub const ROWS: &[Row] = &[
     harm::OF_PROCESSES,
     harm::OF_RESULTS,
     herd::ROW,
+    gates::FAIRNESS,
+    gates::RATE,
     gates::LIMIT,
     gates::BREAKER,
-    gates::RATE,
-    gates::FAIRNESS,
-    runs::PAGES,
     runs::FAN_IN,
+    runs::PAGES,
 ];
 
 /// Runs a row small, prints what it says, and panics unless it held: a test.

@@ -1,5 +1,5 @@
-//! Gates across processes: F39 a limit of two with frozen workers, F40 a source that flaps and hangs, D1 a rate with a
-//! worker that is killed, D4 a tenant that floods its queue.
+//! Gates across processes: F36 a tenant that floods its queue (and F37, the lowest priority beside it), F38 a rate with a
+//! worker that is killed, F39 a limit of two with frozen workers, F40 a source that flaps and hangs.
 
 use std::time::{Duration, Instant};
 
@@ -33,17 +33,17 @@ pub(super) const BREAKER: Row = Row {
     run: |size| Box::pin(breaker(size)),
 };
 
-/// Row D1.
+/// Row F38.
 pub(super) const RATE: Row = Row {
-    id: "D1",
+    id: "F38",
     fault: "one of four processes that share a rate is killed",
     injected: "50 a second by 4 workers, `kill -9` of one in the middle, at a server that counts its callers",
     run: |size| Box::pin(rate(size)),
 };
 
-/// Row D4.
+/// Row F36.
 pub(super) const FAIRNESS: Row = Row {
-    id: "D4",
+    id: "F36",
     fault: "one tenant floods a queue, another has a job now and then",
     injected: "a backlog of one tenant on 8 slots with jobs of 20 ms, a job of another every second",
     run: |size| Box::pin(fairness(size)),

@@ -1,4 +1,4 @@
-//! Runs across processes: E2 pages under kills, freezes and lost replies; E4 the one job that waits for all of them.
+//! Runs across processes: E2 pages under kills, freezes and lost replies; F41 the one job that waits for all of them.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ pub(super) const PAGES: Row = Row {
     run: |size| Box::pin(pages(size)),
 };
 
-/// Row E4.
+/// Row F41.
 pub(super) const FAN_IN: Row = Row {
-    id: "E4",
+    id: "F41",
     fault: "thousands of partitions end together, and a worker that counts them is killed",
     injected: "runs of 0, 1 and many partitions of one page each on 3 workers, `kill -9` in the middle",
     run: |size| Box::pin(fan_in(size)),

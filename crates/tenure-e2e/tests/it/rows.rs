@@ -185,12 +185,12 @@ fn an_open_breaker_lets_probes_through_and_outlives_every_worker() {
 
 #[test]
 fn four_processes_share_a_rate_and_one_is_killed() {
-    hold("D1");
+    hold("F38");
 }
 
 #[test]
 fn a_flood_of_one_tenant_keeps_no_other_waiting() {
-    hold("D4");
+    hold("F36");
 }
 
 #[test]
@@ -200,5 +200,5 @@ fn pages_survive_kills_freezes_and_lost_replies() {
 
 #[test]
 fn a_consolidate_runs_once_after_thousands_of_partitions() {
-    hold("E4");
+    hold("F41");
 }
