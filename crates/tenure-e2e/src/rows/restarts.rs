@@ -27,7 +27,7 @@ pub(super) const OUTAGE: Row = Row {
     id: "F18",
     fault: "Postgres is away for a minute",
     injected: "stop, wait, start, with every slot in the middle of something",
-    run: |_| Box::pin(outage()),
+    run: |size| Box::pin(outage(size)),
 };
 
 const PRODUCERS: usize = 2;
@@ -87,9 +87,9 @@ async fn restarts(size: Size) -> Report {
     report
 }
 
-async fn outage() -> Report {
+async fn outage(size: Size) -> Report {
     // Long enough that every lease ends and every part of a process has something to complain about.
-    let away = Duration::from_secs(60);
+    let away = Duration::from_secs(size.pick(20, 60));
     let mut cluster = Postgres::start(&Options { fsync: true, ..Options::default() }).unwrap();
     let mut stage = Stage::at(cluster.url("postgres")).await;
     stage.set_lease("default", LEASE).await;
