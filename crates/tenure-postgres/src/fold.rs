@@ -2,8 +2,8 @@
 //!
 //! One folds at a time, by a row that the others skip. Runs and partitions that somebody else holds are left for the next
 //! time with everything that was said of them; then the floor below which nobody looks again stays where it is, and a run
-//! of which something is unheard decides nothing. Each run is folded behind a savepoint: what goes wrong with one, such as
-//! a row that a user's open transaction keeps, stops no other.
+//! with such a partition decides nothing. Each run is folded behind a savepoint: what goes wrong with one, such as a row
+//! that a user's open transaction keeps, stops no other.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::Future;
@@ -30,8 +30,23 @@ use crate::value::{Moment, get, named, time};
 /// A sentence and its number.
 type Said = (i64, RunEvent);
 
-/// Runs that are folded in one transaction: a server keeps track of 64 savepoints with ease.
-const RUNS_MAX: usize = 50;
+/// Runs that are folded in one transaction, so that it is short.
+const RUNS_MAX: i64 = 50;
+/// After so many locks that were not had a fold does no more: others wait for what it holds.
+const LOCKED_OUT_MAX: u32 = 5;
+
+/// What a fold could not do.
+#[derive(Default)]
+struct Undone {
+    /// Something that was said of these is not counted.
+    unheard: HashSet<RunId>,
+    /// Whether there is more than was looked at.
+    cut: bool,
+    /// Locks that were not had.
+    locked_out: u32,
+    /// The first other trouble.
+    trouble: Option<Failed>,
+}
 
 const LOOK: Statement = Statement {
     name: "look_at_runs",
@@ -56,29 +71,35 @@ impl PgStore {
         }
         tx.batch_execute("set local lock_timeout = '200ms'").await?;
         let now = self.time(tx).await?;
-        let mut trouble = None;
-        let heard = self.fold_said(tx, &mut folded, &mut trouble).await?;
+        let mut undone = Undone::default();
+        let mut heard = self.fold_said(tx, &mut folded, &mut undone).await?;
+        // A whole batch of runs that somebody holds: those behind them must not wait.
+        while heard == 0 && undone.cut && undone.locked_out < LOCKED_OUT_MAX {
+            heard = self.fold_said(tx, &mut folded, &mut undone).await?;
+        }
         let at = Moment(now);
-        let sql = "select id from tenure.run where state in (0, 1) and deadline is not null and deadline <= $1
+        let sql = "select id from tenure.run where state in (0, 1) and deadline is not null and deadline <= $1 and id <> all ($3)
             order by deadline limit $2 for update skip locked";
         // Not before everything that was said is heard.
-        let limit: i64 = if folded.more { 0 } else { RUNS_MAX as i64 };
+        let limit = if undone.cut { 0 } else { RUNS_MAX };
+        let unheard: Vec<uuid::Uuid> = undone.unheard.iter().map(|run| *run.as_uuid()).collect();
+        let params: [Param<'_>; 3] = [(&at, Type::TIMESTAMPTZ), (&limit, Type::INT8), (&unheard, Type::UUID_ARRAY)];
         let mut expired = 0;
-        for id in ids(&tx.query_typed(sql, &[(&at, Type::TIMESTAMPTZ), (&limit, Type::INT8)]).await?)? {
-            expired += u64::from(apart(tx, &mut trouble, self.expire(tx, id, now)).await?.is_some());
+        for id in ids(&tx.query_typed(sql, &params).await?)? {
+            expired += u64::from(undone.apart(tx, self.expire(tx, id, now)).await?.is_some());
         }
         let sql = "select id from tenure.run where sweeping order by id limit 100 for no key update skip locked";
         let mut swept = 0;
         for id in ids(&tx.query_typed(sql, &[]).await?)? {
             let left = FOLD_MAX.saturating_sub(swept);
             if left > 0 {
-                swept += apart(tx, &mut trouble, self.sweep(tx, id, left)).await?.unwrap_or(0);
+                swept += undone.apart(tx, self.sweep(tx, id, left)).await?.unwrap_or(0);
             }
         }
         folded.changes = u64::from(heard) + expired + u64::from(swept);
-        folded.more |= swept > 0;
-        match trouble {
-            // Told when there is nothing else to do.
+        // With trouble there is a next time at once: it is told when there is nothing else to do.
+        folded.more = (undone.cut && heard > 0) || swept > 0 || undone.trouble.is_some();
+        match undone.trouble {
             Some(failed) if folded.changes == 0 => Err(failed),
             _ => Ok(folded),
         }
@@ -98,10 +119,13 @@ impl PgStore {
         &self,
         tx: &Transaction<'_>,
         folded: &mut FoldedRuns,
-        trouble: &mut Option<Failed>,
+        undone: &mut Undone,
     ) -> Result<u32, Failed> {
         let limit = i64::from(FOLD_MAX);
-        let rows = tx.query_typed(&self.text(statement::READ_RUN_EVENTS), &[(&limit, Type::INT8)]).await?;
+        let unheard: Vec<String> = undone.unheard.iter().map(ToString::to_string).collect();
+        let params: [Param<'_>; 2] = [(&limit, Type::INT8), (&unheard, Type::TEXT_ARRAY)];
+        let rows = tx.query_typed(&self.text(statement::READ_RUN_EVENTS), &params).await?;
+        undone.cut = rows.len() >= FOLD_MAX as usize;
         let Some(first) = rows.first() else { return Ok(0) };
         let floor: String = get(first, "floor")?;
         let mut by_run: BTreeMap<RunId, Vec<Said>> = BTreeMap::new();
@@ -109,23 +133,21 @@ impl PgStore {
             let (run, said) = said(row)?;
             by_run.entry(run).or_default().push(said);
         }
-        let (mut heard, mut all) = (0, true);
+        let mut heard = 0;
         let locked = self.lock_runs(tx, by_run.keys()).await?;
-        folded.more = rows.len() >= FOLD_MAX as usize || locked.len() > RUNS_MAX;
-        all &= locked.len() == by_run.len() && !folded.more;
-        for found in locked.into_iter().take(RUNS_MAX) {
+        undone.cut |= locked.len() >= RUNS_MAX as usize;
+        for found in locked {
             let Some(events) = by_run.remove(&found.id) else { continue };
             let (id, asked) = (found.id, events.len());
-            let counted = apart(tx, trouble, self.fold_run(tx, found, events)).await?;
+            let counted = undone.apart(tx, self.fold_run(tx, found, events)).await?;
             let (count, opened) = counted.unwrap_or_default();
             folded.opened.extend(opened.then_some(id));
             heard += count;
-            all &= count as usize == asked;
+            undone.unheard.extend((asked > count as usize).then_some(id));
         }
-        // Where everybody is busy, looking again at once would find the same.
-        folded.more &= heard > 0;
+        undone.unheard.extend(by_run.into_keys());
         // Everything older than the floor was seen by the statement above and is counted now.
-        if all {
+        if !undone.cut && undone.unheard.is_empty() {
             let sql = "update tenure.run_fold set folded_to = $1::text::xid8";
             tx.execute_typed(sql, &[(&floor, Type::TEXT)]).await?;
         }
@@ -146,7 +168,8 @@ impl PgStore {
         runs: impl Iterator<Item = &RunId>,
     ) -> Result<Vec<RunRecord>, Failed> {
         let ids: Vec<uuid::Uuid> = runs.map(|run| *run.as_uuid()).collect();
-        let rows = tx.query_typed(&self.text(statement::LOCK_RUNS), &[(&ids, Type::UUID_ARRAY)]).await?;
+        let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&RUNS_MAX, Type::INT8)];
+        let rows = tx.query_typed(&self.text(statement::LOCK_RUNS), &params).await?;
         Ok(rows.iter().map(record).collect::<Result<_, _>>()?)
     }
 
@@ -242,12 +265,13 @@ impl PgStore {
         Ok(opens)
     }
 
-    /// No page of a run goes on, and its jobs are to be canceled. The caller holds the run.
+    /// No page of a run goes on, and its jobs are to be canceled. The caller holds the run. A partition whose page is just
+    /// being committed is left to the sweep.
     pub(crate) async fn stop(&self, tx: &Transaction<'_>, id: RunId, run: &mut Run) -> Result<(), Failed> {
         let now = self.moment();
         let params: [Param<'_>; 2] = [(id.as_uuid(), Type::UUID), (&now, Type::TIMESTAMPTZ)];
-        let sql = "update tenure.partition set state = 4, moved_at = coalesce($2, clock_timestamp()) where run = $1 and state in (0, 1) and not finished";
-        run.canceled += tx.execute_typed(sql, &params).await?;
+        let row = tx.query_typed_one("select tenure.end_partitions($1, $2) as ended", &params).await?;
+        run.canceled += u64::try_from(get::<i64>(&row, "ended")?).unwrap_or(0);
         self.save_run(tx, id, run, None).await?;
         let sql = "update tenure.run set sweeping = true where id = $1";
         tx.execute_typed(sql, &[(id.as_uuid(), Type::UUID)]).await?;
@@ -307,25 +331,30 @@ impl PgStore {
     }
 }
 
-/// Does something for one run. `None`: it failed, nothing of it is done, the other runs go on, and it is tried again the
-/// next time. A lock that somebody else keeps is no trouble.
-async fn apart<T>(
-    tx: &Transaction<'_>,
-    trouble: &mut Option<Failed>,
-    work: impl Future<Output = Result<T, Failed>>,
-) -> Result<Option<T>, Failed> {
-    tx.batch_execute("savepoint run").await?;
-    match work.await {
-        Ok(done) => {
-            tx.batch_execute("release savepoint run").await?;
-            return Ok(Some(done));
+impl Undone {
+    /// Does something for one run. `None`: it failed, nothing of it is done, the other runs go on, and it is tried again
+    /// the next time. A lock that somebody else keeps is no trouble.
+    async fn apart<T>(
+        &mut self,
+        tx: &Transaction<'_>,
+        work: impl Future<Output = Result<T, Failed>>,
+    ) -> Result<Option<T>, Failed> {
+        if self.locked_out >= LOCKED_OUT_MAX {
+            return Ok(None);
         }
-        Err(Failed::Said(error)) if is_disconnect(&error) || is_retryable(&error) => return Err(error.into()),
-        Err(Failed::Said(error)) if is_locked_out(&error) => {}
-        Err(failed) => *trouble = trouble.take().or(Some(failed)),
+        tx.batch_execute("savepoint run").await?;
+        match work.await {
+            Ok(done) => {
+                tx.batch_execute("release savepoint run").await?;
+                return Ok(Some(done));
+            }
+            Err(Failed::Said(error)) if is_disconnect(&error) || is_retryable(&error) => return Err(error.into()),
+            Err(Failed::Said(error)) if is_locked_out(&error) => self.locked_out += 1,
+            Err(failed) => self.trouble = self.trouble.take().or(Some(failed)),
+        }
+        tx.batch_execute("rollback to savepoint run").await?;
+        Ok(None)
     }
-    tx.batch_execute("rollback to savepoint run").await?;
-    Ok(None)
 }
 
 fn ids(rows: &[Row]) -> Result<Vec<RunId>, StoreError> {

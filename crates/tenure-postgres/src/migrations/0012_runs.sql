@@ -86,9 +86,22 @@ begin
   return query select p.page_limit, null::bigint;
 end $$;
 
+-- Ends the partitions of a run that has ended, but for those whose page is just being committed; answers how many.
+create function tenure.end_partitions(_run uuid, _now timestamptz) returns bigint language sql as $$
+  with open as materialized (
+    select p.run, p.name from tenure.partition p where p.run = _run and p.state in (0, 1) and not p.finished
+    order by p.name for no key update skip locked
+  ), ended as (
+    update tenure.partition p set state = 4, moved_at = coalesce(_now, clock_timestamp())
+    from open o where p.run = o.run and p.name = o.name returning 1
+  )
+  select count(*) from ended
+$$;
+
 -- Cancels some of what is left of a run; answers how many. A job may end by itself meanwhile.
 create function tenure.sweep_run(_run uuid, _limit int, _now timestamptz default null) returns int language plpgsql as $$
-declare left_over uuid; swept int := 0; begin
+declare left_over uuid; swept int := 0; late bigint := tenure.end_partitions(_run, _now); begin
+  if late > 0 then update tenure.run set canceled = canceled + late where id = _run; end if;
   for left_over in
     select j.id from tenure.job j
     where j.part >= _run::text and j.part < _run::text || '~'
@@ -102,7 +115,9 @@ declare left_over uuid; swept int := 0; begin
     end;
     swept := swept + 1;
   end loop;
-  if swept = 0 then update tenure.run set sweeping = false where id = _run; end if;
+  if swept = 0 and not exists (select from tenure.partition p where p.run = _run and p.state in (0, 1) and not p.finished) then
+    update tenure.run set sweeping = false where id = _run;
+  end if;
   return swept;
 end $$;
 
