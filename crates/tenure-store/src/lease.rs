@@ -120,6 +120,8 @@ pub struct EndJob {
 pub struct GateWord {
     /// How the resource did. `None`: as the ending tells.
     pub health: Option<Health>,
+    /// The ending tells nothing either: the resource was not called.
+    pub silent: bool,
     /// The resource asked for silence: nothing passes for this long, at most [`HOLD_MAX`].
     pub hold: Option<Duration>,
 }
@@ -246,6 +248,7 @@ impl EndJob {
     /// be tried again. A permanent error is usually the job's own, and whoever gives a job back knows nothing.
     pub fn health(&self) -> Option<Health> {
         self.gate.health.or(match self.ending {
+            _ if self.gate.silent => None,
             Ending::Succeeded { .. } => Some(Health::Healthy),
             Ending::Retry { .. } => Some(Health::Unhealthy),
             _ => None,

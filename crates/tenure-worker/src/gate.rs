@@ -21,10 +21,12 @@ const CLOSED_WAIT: Duration = Duration::from_secs(10);
 /// # async fn fetch(_page: u32) -> Result<Answer, Fail> { Ok(Answer { status: 200, retry_after: None }) }
 /// async fn collect(ctx: Ctx) -> Result<(), Fail> {
 ///     for page in 1..=3 {
-///         ctx.gate().acquire(1).await?; // the first call was counted when the job was claimed
+///         if page > 1 {
+///             ctx.gate().acquire(1).await?; // the first call was counted when the job was claimed
+///         }
 ///         let answer = fetch(page).await?;
 ///         if let Some(wait) = answer.retry_after {
-///             ctx.gate().hold(wait); // nobody else calls it before that, in any process
+///             ctx.gate().hold(wait); // once this attempt has ended nobody calls it before that, in any process
 ///         }
 ///         if answer.status == 404 {
 ///             ctx.gate().healthy(); // it answered: the job is at fault, not the source
@@ -48,8 +50,8 @@ impl<'c> GatePass<'c> {
         self.ctx.0.job.gate.as_ref()
     }
 
-    /// Asks before calling the resource `calls` times more, and waits until its rate allows that. The tokens are reserved
-    /// at once, so whoever asks later waits longer.
+    /// Asks before calling the resource `calls` times more, and waits until its rate allows that. A call takes one token,
+    /// whatever a claim costs. The tokens are reserved at once, so whoever asks later waits longer.
     ///
     /// Answers an error to end the handler with when the gate was closed meanwhile (the job is snoozed until it opens,
     /// uncharged), or when the handler should stop.
@@ -87,7 +89,7 @@ impl<'c> GatePass<'c> {
         self.ctx.say_of_gate(|word| word.health = Some(Health::Healthy));
     }
 
-    /// The resource failed, whatever becomes of the job. Said by itself for every error that is tried again.
+    /// The resource failed, whatever becomes of the job. Said by itself for every transient error.
     pub fn unhealthy(&self) {
         self.ctx.say_of_gate(|word| word.health = Some(Health::Unhealthy));
     }

@@ -6,7 +6,7 @@ use tenure_core::apply::{Job, decide_failure};
 use tenure_core::backoff::Roll;
 use tenure_core::classify::RuleTable;
 use tenure_core::json::quote;
-use tenure_core::{Class, How, Json, State};
+use tenure_core::{Class, Health, How, Json, State};
 use tenure_store::lease::{ERROR_BYTES_MAX, Ending};
 
 use crate::answer::Answer;
@@ -56,8 +56,9 @@ fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, roll: Roll) -> Verdi
     Verdict::Report(ending)
 }
 
-/// The ending of a page that was repeated or comes out of order: it is done, and did nothing.
+/// The ending of a page that was repeated or comes out of order: it is done, and did nothing. Nothing is known of its source.
 pub(crate) fn skipped(ctx: &Ctx, expected: u64, got: u64) -> Ending {
+    ctx.say_of_gate(|word| word.silent = true);
     let part = ctx.part().map(ToString::to_string).unwrap_or_default();
     tracing::warn!(job.id = %ctx.job_id(), page = part, expected, got, "offset_mismatch: a page was repeated or comes out of order, and is skipped");
     let result = format!("{{\"skipped\":\"offset_mismatch\",\"expected\":{expected},\"got\":{got}}}");
@@ -83,6 +84,10 @@ fn failed(ctx: &Ctx, said: &Said, class: Class, code: Option<&str>, roll: Roll) 
         cancel_requested: false,
         rules: claimed.rules.clone(),
     };
+    if class == Class::Transient {
+        // Also on the last attempt, whose ending does not tell.
+        ctx.say_of_gate(|word| word.health = word.health.or(Some(Health::Unhealthy)));
+    }
     let error = error_json(said, class, code);
     match decide_failure(&job, class, said.retry_in, roll) {
         (How::Retry, _, delay) => Ending::Retry { delay, error },

@@ -258,7 +258,8 @@ impl Rounds<'_> {
             let rules = route.rules.as_ref().unwrap_or(&self.shared.options.rules);
             let ending = judge::timed_out(ctx, route.timeout.unwrap_or_default(), rules, random::roll());
             let (worker, lease, job) = (ctx.0.worker, ctx.fence(), ctx.job_id());
-            let answers = store.end_jobs(EndJobs { worker, lease, jobs: vec![EndJob::new(job, ending)] }).await?;
+            let jobs = vec![EndJob { gate: ctx.gate_word(), ..EndJob::new(job, ending) }];
+            let answers = store.end_jobs(EndJobs { worker, lease, jobs }).await?;
             match answers.first() {
                 // Its own transaction is about to end it: the next round knows more.
                 None | Some(Ended::Busy) => continue,

@@ -26,7 +26,7 @@ pub(super) async fn report(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome
         Some("unhealthy") => Some(Health::Unhealthy),
         Some(other) => return Err(format!("{other} is no health")),
     };
-    let gate = GateWord { health, hold: line.duration("hold")? };
+    let gate = GateWord { health, hold: line.duration("hold")?, ..GateWord::default() };
     let ends = jobs.into_iter().map(|job| EndJob { gate, ..EndJob::new(job, said.ending(run, job, lease)) });
     let jobs: Vec<EndJob> = ends.collect();
     let usual = jobs.first().map_or("nothing", |end| end.ending.how().as_str());

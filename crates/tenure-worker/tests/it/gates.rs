@@ -69,6 +69,17 @@ async fn a_permanent_error_is_the_jobs_own_and_a_transient_one_the_sources() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_last_attempt_tells_of_its_source_like_any_other() {
+    let bench = bench(breaker(1)).await;
+    let job = bench.client.enqueue(Task { n: 1 }).gate(GATE).max_attempts(1).await.unwrap().job();
+    let down = |_: Task| async { Err::<(), Fail>(Fail::http_status(503, "down")) };
+    let worker = Worker::builder(&bench.store).queue("default", 1).handle(down).build().unwrap();
+    bench.run_until_state(worker, job, State::Dead).await;
+    let record = gate(&bench).await;
+    assert!(matches!(record.admit, Admit::Closed { why: Why::Open, .. }), "{record:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_hold_keeps_everybody_away() {
     // One at a time: the second may not be claimed before the first has been reported.
     let bench = bench(GateRule { concurrency: Some(1), ..GateRule::default() }).await;

@@ -49,10 +49,11 @@ impl Story<'_> {
 
     /// What a handler says of the gate, if anything.
     pub(super) fn gate_word(&mut self) -> GateWord {
-        match self.dice.below(6) {
-            0 => GateWord { health: Some(Health::Healthy), hold: None },
-            1 => GateWord { health: Some(Health::Unhealthy), hold: None },
-            2 => GateWord { health: None, hold: Some(Duration::from_secs(15)) },
+        match self.dice.below(7) {
+            3 => GateWord { silent: true, ..GateWord::default() },
+            0 => GateWord { health: Some(Health::Healthy), ..GateWord::default() },
+            1 => GateWord { health: Some(Health::Unhealthy), ..GateWord::default() },
+            2 => GateWord { hold: Some(Duration::from_secs(15)), ..GateWord::default() },
             _ => GateWord::default(),
         }
     }
