@@ -146,6 +146,8 @@ macro_rules! each_scenario {
                 what_comes_back_needs_no_room,
                 a_quota_that_is_lowered_keeps_what_is_there,
                 a_run_beyond_the_quota_is_refused_whole,
+                a_consolidate_always_has_room,
+                a_queue_that_is_no_longer_fair_counts_all_that_waits,
                 a_fire_into_a_full_queue_waits_for_room,
                 // schedules
                 a_schedule_asks_for_a_job_at_each_fire_time,

@@ -13,9 +13,10 @@
 //! Only jobs without keys travel so. Keys are where strangers meet, and each of them is to be answered by itself.
 //!
 //! Each enqueue stays all or none by itself. When a shared call is refused nothing of it was stored, and each is sent
-//! alone: whoever caused it hears why, the others do not. A call that nobody answered is unknown to all of them, and each
+//! again, in smaller company and at last alone: whoever caused it hears why, the others do not. A call that nobody answered is unknown to all of them, and each
 //! may be sent again, as ever. Jobs of one enqueue stay in their order; between enqueues there never was one.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenure_core::NewJob;
@@ -93,7 +94,23 @@ impl PgStore {
                 let first = requests.into_iter().next();
                 let _ = first.map(|request| request.reply.send(Err(error)));
             }
-            Err(_) => self.enqueue_each(requests).await,
+            Err(_) => self.enqueue_apart(requests).await,
+        }
+    }
+
+    /// Those of one queue and tenant together, and alone when that is refused too: who meets a full queue must not slow
+    /// down the others.
+    async fn enqueue_apart(&self, requests: Vec<Request>) {
+        let mut groups: BTreeMap<(String, String), Vec<Request>> = BTreeMap::new();
+        for request in requests {
+            let of = |job: &NewJob| (job.queue.to_string(), job.tenant.to_string());
+            groups.entry(request.jobs.first().map(of).unwrap_or_default()).or_default().push(request);
+        }
+        if groups.len() == 1 {
+            return self.enqueue_each(groups.into_values().flatten().collect()).await;
+        }
+        for group in groups.into_values() {
+            Box::pin(self.enqueue_together(group)).await;
         }
     }
 

@@ -118,7 +118,10 @@ impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
             let state = show::state_of(self.tx, job.id)?;
             return self.found(tenant, job, state);
         }
-        if let Some(quota) = lining.quota {
+        // A consolidate always has room: its run could not end without it.
+        if let Some(quota) = lining.quota
+            && !matches!(part, Some(Part::Consolidate(_)))
+        {
             self.take_room(queue, lining.fair.then_some(tenant), quota, job)?;
         }
         let state = if job.due == Due::WhenOpened { State::Waiting } else { State::Queued };

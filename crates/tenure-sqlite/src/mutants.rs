@@ -65,7 +65,7 @@ pub const FENCES: &[(&str, &str, &str)] = &[
         "delete from gate_event where gate_event.gate = :gate",
         "delete from gate_event where :gate is null",
     ),
-    ("a quota is its tenant's", "and ready.line < :line || '0'", "and :line is not null"),
+    ("a quota is its tenant's", "and ready.line < :end", "and :end is not null"),
     ("a schedule moves on from where it was read", "and schedule.version = :version", "and :version is not null"),
     (
         "a fire time has one job",

@@ -127,10 +127,12 @@ pub(crate) fn lining(tx: &Tx<'_>, queue: i64) -> Result<Lining> {
     lining.ok_or_else(|| corrupt(format!("queue {queue} is not there")))
 }
 
-/// How many more jobs fit under a quota: of one tenant, or of all.
+/// How many more jobs fit under a quota: of one tenant, or of all. A tenant's lines begin with its number, a gate's name
+/// follows after `/`, and `0` comes after `/`; `~` comes after every line.
 pub(crate) fn room(tx: &Tx<'_>, queue: i64, tenant: Option<i64>, quota: u32) -> Result<u32> {
     let line = tenure_core::Line::new(tenant, None);
-    let params = named_params! { ":queue": queue, ":line": line.as_str(), ":limit": quota };
+    let end = if tenant.is_some() { format!("{line}0") } else { "~".to_owned() };
+    let params = named_params! { ":queue": queue, ":line": line.as_str(), ":end": end, ":limit": quota };
     let pending = tx.one(COUNT_PENDING, params, |row| Ok(row.get::<_, u32>(0)?))?.unwrap_or(0);
     Ok(quota.saturating_sub(pending))
 }

@@ -7,6 +7,7 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::lease::{EndJob, EndJobs, Ended, Ending};
 use tenure_store::run::AdvancePage;
 
+use crate::fault;
 use crate::tx::Tx;
 use crate::{end, enqueue, page};
 
@@ -47,9 +48,10 @@ impl<'t, 'c> Transaction<'t, 'c> {
     /// Stores jobs, as [`enqueue_jobs`](tenure_store::JobStore::enqueue_jobs) does. They can be claimed once the
     /// transaction is committed.
     pub fn enqueue(&self, jobs: impl AsRef<[NewJob]>) -> Result<Vec<Enqueued>, StoreError> {
-        let (tx, jobs) = (self.open_tx()?, jobs.as_ref());
-        jobs.iter().try_for_each(|job| job.check(tx.now))?;
-        Ok(enqueue::enqueue_jobs(tx, jobs)?)
+        let jobs = jobs.as_ref();
+        let now = self.open_tx()?.now;
+        jobs.iter().try_for_each(|job| job.check(now))?;
+        self.whole(|tx| enqueue::enqueue_jobs(tx, jobs))
     }
 
     /// Completes the job that `worker` holds under `lease`. [`StoreError::LeaseLost`] when it no longer does: answer
@@ -79,8 +81,23 @@ impl<'t, 'c> Transaction<'t, 'c> {
     /// [`complete`](Self::complete) does, and with [`StoreError::OffsetMismatch`] when it is another page's turn: answer
     /// `Err` from the closure then.
     pub fn advance_page(&self, request: &AdvancePage) -> Result<(), StoreError> {
-        page::move_partition(self.open_tx()?, request)?;
-        self.complete(request.worker, request.lease, request.job, None, None)
+        self.whole(|tx| {
+            page::move_partition(tx, request)?;
+            Ok(self.complete(request.worker, request.lease, request.job, None, None)?)
+        })
+    }
+
+    /// Does all of it or nothing, also for a user who goes on after a refusal and commits.
+    fn whole<T>(&self, verb: impl FnOnce(&Tx<'c>) -> fault::Result<T>) -> Result<T, StoreError> {
+        let tx = self.open_tx()?;
+        let run = |sql| tx.conn().execute_batch(sql).map_err(StoreError::unavailable);
+        run("savepoint verb")?;
+        let done = verb(tx);
+        // SQLite itself may have ended the transaction, on a full disk for example.
+        if !tx.conn().is_autocommit() {
+            run(if done.is_ok() { "release verb" } else { "rollback to verb; release verb" })?;
+        }
+        Ok(done?)
     }
 
     /// Once the transaction has ended, every statement would be a transaction of its own: half a verb could stay.

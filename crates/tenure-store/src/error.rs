@@ -24,7 +24,7 @@ pub enum StoreError {
     /// It is there, but not in a state that allows this.
     #[error("{0}")]
     Conflict(String),
-    /// The queue has as many pending jobs as its quota allows: come again when some are done.
+    /// The queue has as many pending jobs as its quota allows: come again when some are claimed.
     #[error("{0}")]
     Full(String),
     /// The input was refused.
@@ -51,7 +51,7 @@ impl StoreError {
     pub fn full(queue: &QueueName, tenant: Option<&TenantName>, quota: u32) -> Self {
         let whom = tenant.map(|tenant| format!(" for tenant `{tenant}`")).unwrap_or_default();
         Self::Full(format!(
-            "queue `{queue}` is full{whom}: its quota is {quota} pending jobs; wait until some are done, \
+            "queue `{queue}` is full{whom}: its quota is {quota} pending jobs; come again when some are claimed, \
              or raise it with `tenure queues set {queue} --quota N`"
         ))
     }

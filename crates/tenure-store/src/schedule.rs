@@ -29,6 +29,8 @@ pub const GRACE_MAX: Duration = Duration::from_secs(365 * 86_400);
 const LOOK_AGAIN: Duration = Duration::from_secs(86_400);
 /// And one that cannot be read or stored so often: somebody may have mended it.
 const MENDED: Duration = Duration::from_secs(60);
+/// One whose queue is full so often: well within the grace of a fire.
+const ROOM: Duration = Duration::from_secs(5);
 
 /// A schedule's number, never given out again: another schedule of the same name has another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -255,7 +257,16 @@ impl ScheduleRecord {
 
     /// Nothing now, because it cannot be read or its job cannot be stored: it must not be in the way of the others.
     pub fn put_off(&self, job: JobId) -> FireSchedule {
-        let look_at = self.now.plus(MENDED);
+        self.look_in(MENDED, job)
+    }
+
+    /// Nothing now, because its queue is full.
+    pub fn wait_for_room(&self, job: JobId) -> FireSchedule {
+        self.look_in(ROOM, job)
+    }
+
+    fn look_in(&self, time: Duration, job: JobId) -> FireSchedule {
+        let look_at = self.now.plus(time);
         FireSchedule { schedule: self.id, version: self.version, fire_at: None, job, look_at }
     }
 }

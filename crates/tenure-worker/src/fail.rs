@@ -180,6 +180,9 @@ impl<E: Error + 'static> From<E> for Fail {
     }
 }
 
+/// How long a job is put aside, uncharged, that found the queue full it enqueues into.
+const ROOM: Duration = Duration::from_secs(5);
+
 /// What the standard library's errors and our own tell the rule table.
 fn recognise(error: &(dyn Error + 'static)) -> Means {
     use std::io::ErrorKind::*;
@@ -188,6 +191,9 @@ fn recognise(error: &(dyn Error + 'static)) -> Means {
     }
     if let Some(StoreError::LeaseLost(_)) = error.downcast_ref() {
         return Means::LeaseLost;
+    }
+    if let Some(StoreError::Full(_)) = error.downcast_ref() {
+        return Means::Snooze(ROOM);
     }
     match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
         Some(TimedOut) => Means::Met(Met::Timeout),

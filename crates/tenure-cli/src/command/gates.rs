@@ -16,7 +16,7 @@ pub(crate) use show::closed_text;
 const EXAMPLES: &str = "\
 Examples:
   tenure gates set 'domain:*' --concurrency 2                  two at once for each domain, also for new ones
-  tenure gates set source:ebay --rate 30/m --breaker 5:5m      thirty a minute; five failures pause it five minutes
+  tenure gates set source:ebay --rate 30/m --breaker 5:5m      thirty a minute; nothing for 5m after 5 failures
   tenure gates list                                            every gate: what it lets through now, and why not
   tenure gates show source:ebay
   tenure gates pause source:ebay --for 10m --reason 'upgrade'

@@ -15,7 +15,7 @@ fn a_rule_is_set_listed_and_removed() {
     assert_eq!(set, rule);
     assert_eq!(place.json(&["gates", "list", "--rules"]), json!([rule]));
     let text = place.run(&["gates", "list", "--rules"]).out;
-    assert!(text.contains("30/m (burst 1), 5 failures close it for 5m, weight 2"), "{text}");
+    assert!(text.contains("30/m (burst 1), after 5 failures nothing for 5m, weight 2"), "{text}");
     let shown = place.json(&["gates", "show", "source:ebay"]);
     assert_eq!((&shown["lets_through"], &shown["rule"]["pattern"]), (&json!(1), &json!("source:*")));
     place.json(&["gates", "set", "source:*", "--remove"]);

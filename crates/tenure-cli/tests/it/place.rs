@@ -46,7 +46,6 @@ impl Place {
         path
     }
 
-    /// Runs `tenure ARGS` with nothing on standard input.
     /// Runs what a page of the docs tells people to type.
     pub(crate) fn run_page(&self, page: &str, at_least: usize) {
         let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ tenure ")).collect();
@@ -62,6 +61,7 @@ impl Place {
         }
     }
 
+    /// Runs `tenure ARGS` with nothing on standard input.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.run_with(args, b"")
     }

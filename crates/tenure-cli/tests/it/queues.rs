@@ -32,7 +32,7 @@ fn a_full_queue_says_so_and_how_to_go_on() {
     assert_eq!(set, json!({ "queue": "mail", "lease_ttl_ms": 60_000, "quota": 1 }));
     place.json(&["enqueue", "noop", "--queue=mail"]);
     let refused = place.run(&["enqueue", "noop", "--queue=mail"]);
-    let said = "queue `mail` is full: its quota is 1 pending jobs; wait until some are done, \
+    let said = "queue `mail` is full: its quota is 1 pending jobs; come again when some are claimed, \
                 or raise it with `tenure queues set mail --quota N`";
     assert!(refused.code == 1 && refused.err.contains(said), "{refused:?}");
     let told = place.run(&["queues", "set", "mail", "--quota=none"]).out;

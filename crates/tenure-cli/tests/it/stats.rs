@@ -8,6 +8,14 @@ use tenure_store::lease::Ending;
 use crate::bench::{Bench, error};
 use crate::place::Place;
 
+/// What docs/OPERATIONS.md tells people to type.
+#[test]
+fn every_command_of_operations_works() {
+    let place = Place::new();
+    place.run(&["migrate"]);
+    place.run_page(include_str!("../../../../docs/OPERATIONS.md"), 11);
+}
+
 #[test]
 fn endings_are_counted_by_kind_with_their_share_of_failures() {
     let place = Place::new();

@@ -19,7 +19,7 @@ impl JobStore for ModelStore {
     async fn enqueue_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
         let stored = self.transact(|tables, now| {
             jobs.iter().try_for_each(|job| job.check(now))?;
-            jobs.into_iter().map(|job| self.enqueue(tables, job, now)).collect()
+            jobs.into_iter().map(|job| self.enqueue(tables, job, Room::Needed, now)).collect()
         })?;
         self.work.notify_one();
         Ok(stored)
@@ -95,8 +95,23 @@ impl JobStore for ModelStore {
     }
 }
 
+/// Whether a job may go past the quota of its queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// It may not.
+    Needed,
+    /// It goes on with what is there already.
+    Always,
+}
+
 impl ModelStore {
-    pub(super) fn enqueue(&self, tables: &mut Tables, asked: NewJob, now: Timestamp) -> Result<Enqueued, StoreError> {
+    pub(super) fn enqueue(
+        &self,
+        tables: &mut Tables,
+        asked: NewJob,
+        room: Room,
+        now: Timestamp,
+    ) -> Result<Enqueued, StoreError> {
         let found = |job: JobId, tables: &Tables| {
             Ok(Enqueued::Found { job, state: tables.jobs.get(&job).map(|row| row.job.state) })
         };
@@ -136,7 +151,8 @@ impl ModelStore {
         let Queue { fair, quota, .. } = tables.queues.entry(asked.queue.clone()).or_default().clone();
         let line = Line::new(tenant.filter(|_| fair), asked.gate.as_ref());
         if let Some(quota) = quota
-            && tables.pending(&asked.queue, line.tenant()) >= quota as usize
+            && room == Room::Needed
+            && tables.pending(&asked.queue, fair.then_some(line.tenant())) >= quota as usize
         {
             return Err(StoreError::full(&asked.queue, fair.then_some(&asked.tenant), quota));
         }

@@ -17,6 +17,7 @@ use tenure_store::run::{
 };
 
 use super::ModelStore;
+use super::jobs::Room;
 use super::mutant::Mutant;
 use super::runs::{PartitionRow, RunRow, Said};
 use super::tables::Tables;
@@ -33,7 +34,9 @@ impl ModelStore {
         for new in members.partitions {
             let (name, offset, job) = (new.name, new.offset, new.job.id);
             let part = Part::Page { run, partition: name.clone(), offset };
-            if tables.partitions.contains_key(&(run, name.clone())) || !self.add_part(tables, new.job, part, now)? {
+            if tables.partitions.contains_key(&(run, name.clone()))
+                || !self.add_part(tables, new.job, part, Room::Needed, now)?
+            {
                 added.found += 1;
                 continue;
             }
@@ -55,7 +58,7 @@ impl ModelStore {
             added.members += 1;
         }
         for job in members.items {
-            match self.add_part(tables, job, Part::Item(run), now)? {
+            match self.add_part(tables, job, Part::Item(run), Room::Needed, now)? {
                 true => added.members += 1,
                 false => added.found += 1,
             }
@@ -71,14 +74,21 @@ impl ModelStore {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let waiting = NewJob { due: Due::WhenOpened, ..job };
-        match self.add_part(tables, waiting, Part::Consolidate(run), now)? {
+        match self.add_part(tables, waiting, Part::Consolidate(run), Room::Always, now)? {
             true => Ok(()),
             false => Err(StoreError::Conflict("a consolidate is new".into())),
         }
     }
 
-    fn add_part(&self, tables: &mut Tables, job: NewJob, part: Part, now: Timestamp) -> Result<bool, StoreError> {
-        let Enqueued::Created(id) = self.enqueue(tables, job, now)? else { return Ok(false) };
+    fn add_part(
+        &self,
+        tables: &mut Tables,
+        job: NewJob,
+        part: Part,
+        room: Room,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let Enqueued::Created(id) = self.enqueue(tables, job, room, now)? else { return Ok(false) };
         if let Some(row) = tables.jobs.get_mut(&id) {
             row.part = Some(part);
         }
@@ -96,7 +106,8 @@ impl ModelStore {
     ) -> Result<(), StoreError> {
         job.check(now)?;
         let asked = NewJob { id: job, due: Due::Now, ..tables.seen(&Sight::All, after)?.asked.clone() };
-        match self.add_part(tables, asked, Part::Page { run: *run, partition: partition.clone(), offset }, now)? {
+        let part = Part::Page { run: *run, partition: partition.clone(), offset };
+        match self.add_part(tables, asked, part, Room::Always, now)? {
             true => Ok(()),
             false => Err(job.in_use().into()),
         }

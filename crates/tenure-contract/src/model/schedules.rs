@@ -16,6 +16,7 @@ use tenure_store::schedule::{
 use tenure_store::{ScheduleStore, StoreError};
 
 use super::ModelStore;
+use super::jobs::Room;
 use super::mutant::Mutant;
 use super::tables::Tables;
 
@@ -176,7 +177,7 @@ impl ModelStore {
         }
         let asked = row.template.job(job, tenant.clone(), fire_at);
         asked.check(now)?;
-        match self.enqueue(tables, asked, now)? {
+        match self.enqueue(tables, asked, Room::Needed, now)? {
             Enqueued::Created(job) => Ok(Fired::Stored(job)),
             Enqueued::Found { .. } => Err(job.in_use().into()),
         }

@@ -136,10 +136,10 @@ pub(super) fn key_name(asked: &NewJob) -> Option<KeyName> {
 }
 
 impl Tables {
-    /// How many jobs of a tenant, as its lines tell, are stored in a queue and not yet claimed.
-    pub(super) fn pending(&self, queue: &QueueName, tenant: &str) -> usize {
+    /// How many jobs are stored in a queue and not yet claimed: of a tenant, as its lines tell, or of all.
+    pub(super) fn pending(&self, queue: &QueueName, tenant: Option<&str>) -> usize {
         let waits = |row: &&Row| matches!(row.job.state, State::Waiting | State::Queued | State::Retryable);
-        let of = |row: &&Row| row.asked.queue == *queue && row.line.tenant() == tenant;
+        let of = |row: &&Row| row.asked.queue == *queue && tenant.is_none_or(|tenant| row.line.tenant() == tenant);
         self.jobs.values().filter(waits).filter(of).count()
     }
 

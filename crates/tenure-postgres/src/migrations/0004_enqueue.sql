@@ -89,17 +89,18 @@ create function tenure.idempotency_scope() returns text language sql immutable p
 
 -- Refuses jobs just stored that go past a quota. Lines of one tenant begin with its number, a gate's name follows after /,
 -- and 0 comes after /. It counts what is committed and what this transaction stored, and locks nothing: enqueues at the
--- same time do not see each other.
+-- same time do not see each other. A consolidate always has room: its run could not end without it.
 create function tenure.refuse_beyond_quota(_jobs uuid[]) returns void language plpgsql as $$
 declare f record; begin
   select q.name, q.quota, (select t.name from tenure.tenant t where t.id::text = l.tenant) as tenant into f
-    from (select distinct r.queue, split_part(r.line, '/', 1) as tenant from tenure.ready r where r.job = any (_jobs)) l
+    from (select distinct r.queue, split_part(r.line, '/', 1) as tenant from tenure.ready r join tenure.job j on j.id = r.job
+      where r.job = any (_jobs) and (j.part is null or right(j.part, 12) <> '/consolidate')) l
     join tenure.queue q on q.id = l.queue
     where q.quota < (select count(*) from (
-      select from tenure.ready r where r.queue = l.queue and r.line >= l.tenant and r.line < l.tenant || '0' limit q.quota + 1) p)
+      select from tenure.ready r where r.queue = l.queue and r.line >= l.tenant and (not q.fair or r.line < l.tenant || '0') limit q.quota + 1) p)
     limit 1;
   if found then
-    raise exception 'queue `%` is full%: its quota is % pending jobs; wait until some are done, or raise it with `tenure queues set % --quota N`',
+    raise exception 'queue `%` is full%: its quota is % pending jobs; come again when some are claimed, or raise it with `tenure queues set % --quota N`',
       f.name, coalesce(' for tenant `' || f.tenant || '`', ''), f.quota, f.name using errcode = 'TN429';
   end if;
 end $$;

@@ -1,14 +1,17 @@
 //! Tenure's verbs inside a user's own transaction.
 
+use std::time::Duration;
+
 use tenure_core::journal::JournalEvent;
-use tenure_core::{How, Json, LeaseNo, State};
+use tenure_core::unique::{Policy, Unique};
+use tenure_core::{How, Json, LeaseNo, NewJob, State};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::journal::JournalPage;
 use tenure_store::lease::Ended;
-use tenure_store::operate::CancelJob;
+use tenure_store::operate::{CancelJob, Quota, SetQueue};
 use tenure_store::record::Sight;
 use tenure_store::user_tx::{CompleteJob, UserTx};
-use tenure_store::{JobStore, JournalStore, LeaseStore, StoreError};
+use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError};
 
 use crate::fixture::{Fixture, new_job, succeeded, word};
 
@@ -67,6 +70,32 @@ async fn a_rolled_back_transaction_leaves_nothing() {
         assert!(matches!(fixture.store.show_job(&Sight::All, next_id).await, Err(StoreError::NotFound(_))));
         assert_eq!(entries(&fixture).await, 0);
         assert_eq!(fixture.end(lease, job, succeeded()).await, Ended::Now(How::Succeeded));
+        fixture.assert_sound().await;
+    }
+}
+
+/// A user may go on without the job, and commit.
+#[tokio::test]
+async fn an_enqueue_that_was_refused_leaves_nothing_behind() {
+    for fixture in [Fixture::memory().await, Fixture::file().await] {
+        make_ledger(&fixture).await;
+        let quota = Some(Quota::Pending(1));
+        let queue = SetQueue { quota, ..SetQueue::new(Default::default(), Duration::from_secs(60)) };
+        fixture.store.set_queue(queue).await.unwrap();
+        let unique = Some(Unique::new("k", Policy::WhileActive));
+        let (stored, refused) = (new_job(fixture.clock.now()), NewJob { unique, ..new_job(fixture.clock.now()) });
+        let ids = [stored.id, refused.id];
+        let kept = fixture.store.transaction(move |tx| {
+            tx.connection().execute("insert into ledger values ('paid')", []).map_err(StoreError::unavailable)?;
+            let answer = tx.enqueue(vec![stored, refused]);
+            assert!(matches!(answer, Err(StoreError::Full(_))), "{answer:?}");
+            Ok::<_, StoreError>(())
+        });
+        kept.await.unwrap();
+        assert_eq!(entries(&fixture).await, 1);
+        for job in ids {
+            assert!(matches!(fixture.store.show_job(&Sight::All, job).await, Err(StoreError::NotFound(_))));
+        }
         fixture.assert_sound().await;
     }
 }

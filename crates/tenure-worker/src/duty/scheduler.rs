@@ -84,7 +84,12 @@ impl Scheduler {
         let fired = match self.shared.store.fire_schedule(request).await {
             Err(error) if !error.is_passing() => {
                 self.tell(*id, schedule, &error);
-                return self.shared.store.fire_schedule(schedule.put_off(random::job_id_at(*now))).await;
+                let job = random::job_id_at(*now);
+                let later = match error {
+                    StoreError::Full(_) => schedule.wait_for_room(job),
+                    _ => schedule.put_off(job),
+                };
+                return self.shared.store.fire_schedule(later).await;
             }
             answer => answer?,
         };

@@ -30,6 +30,9 @@ where
 
 #[tokio::test]
 async fn each_answer_has_its_ending() {
+    let full =
+        ends(async |_: Task, _: Ctx| Err::<(), Fail>(StoreError::full(&Default::default(), None, 7).into())).await;
+    assert_eq!((full.0, full.1), (State::Queued, vec![How::Snoozed]));
     let snoozed = ends(async |_: Task, _: Ctx| Err::<(), _>(Fail::snooze(Duration::from_secs(60)))).await;
     assert_eq!((snoozed.0, snoozed.1), (State::Queued, vec![How::Snoozed]));
     let canceled = ends(async |_: Task, _: Ctx| Err::<(), _>(Fail::canceled())).await;

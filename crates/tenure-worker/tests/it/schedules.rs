@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::cron::Missed;
-use tenure_core::{JobId, State, Timestamp};
+use tenure_core::{JobId, Json, KindName, NewJob, QueueName, State, Timestamp};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::clock::{Clock, ManualClock};
+use tenure_store::operate::{Quota, SetQueue};
 use tenure_store::schedule::{FireRecord, ScheduleSet};
-use tenure_store::{AdminStore, IntoStore, Store, StoreError};
+use tenure_store::{AdminStore, IntoStore, JobStore, Store, StoreError};
 use tenure_worker::{Client, Schedule, Worker};
 
 use crate::bench::{Bench, Task, watch};
@@ -55,6 +56,27 @@ async fn of_two_workers_one_fires_each_second() {
     let jobs: BTreeSet<JobId> = fires.iter().map(|fire| fire.job).collect();
     assert_eq!((times.len(), jobs.len(), succeeded), (30, 30, 30));
     assert!(fires.iter().all(|fire| fire.state == Some(State::Succeeded)), "{fires:?}");
+}
+
+/// A queue that is full for a moment costs no fire: the grace of one is longer than the wait.
+#[tokio::test]
+async fn a_fire_into_a_full_queue_comes_when_there_is_room() {
+    let (store, clock) = still().await;
+    let (client, shared) = (Client::new(&store), store.clone().into_store());
+    let full = QueueName::new("full").unwrap();
+    let quota = Some(Quota::Pending(1));
+    store.set_queue(SetQueue { quota, ..SetQueue::new(full.clone(), SECOND * 60) }).await.unwrap();
+    let before = JobId::from_parts(store.now().await.unwrap(), [7; 10]);
+    let job = NewJob { queue: full, ..NewJob::new(before, KindName::new("task").unwrap(), Json::null()) };
+    store.enqueue_jobs(vec![job]).await.unwrap();
+    client.set_schedule(Schedule::new("pulse", "0 * * * * *").queue("full"), Task { n: 2 }).await.unwrap();
+    clock.advance(SECOND * 60);
+    worker(&shared).run_until_idle().await.unwrap();
+    assert!(fires(&client).await.is_empty());
+    client.cancel(before).await.unwrap();
+    clock.advance(SECOND * 5);
+    worker(&shared).run_until_idle().await.unwrap();
+    assert_eq!(fires(&client).await.len(), 1);
 }
 
 /// The whole process, by the machine's own clock.

@@ -15,7 +15,7 @@ Examples:
   tenure gates apply
   tenure --config production.toml gates apply
 
-A settings file says what gates allow in tables of its own; a worker that starts applies them, too:
+A settings file says what gates allow in tables of its own; tenure worker applies them when it starts:
   [gates.\"source:*\"]
   preset = \"source\"        # source or domain; rate, burst, cost, concurrency, breaker and weight change it
   rate = \"60/m\"

@@ -42,7 +42,7 @@ pub(super) struct SetArgs {
     /// Jobs inside at once
     #[arg(long, value_name = "N")]
     concurrency: Option<u32>,
-    /// Failures in a row that close it, and for how long: 5:5m
+    /// Failures in a row that open its breaker, and for how long nothing passes then: 5:5m
     #[arg(long, value_name = "N:TIME", value_parser = breaker)]
     breaker: Option<Breaker>,
     /// Its share beside the other lines of a queue [default: 1]

@@ -102,7 +102,7 @@ pub(super) fn allows(rule: &GateRule) -> String {
         said.push(format!("{limit} at once"));
     }
     if let Some(breaker) = &rule.breaker {
-        said.push(format!("{} failures close it for {}", breaker.failures, duration::format(breaker.cooldown)));
+        said.push(format!("after {} failures nothing for {}", breaker.failures, duration::format(breaker.cooldown)));
     }
     if rule.weight != 1 {
         said.push(format!("weight {}", rule.weight));

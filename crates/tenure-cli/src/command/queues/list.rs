@@ -16,7 +16,7 @@ Examples:
   tenure queues list
   tenure queues list --json
 
-DUE can be claimed now, SCHEDULED waits for its time, RUNNING is in a worker's hands.
+DUE has reached its time (it may wait for its gate), SCHEDULED has not, RUNNING is in a worker's hands.
 OLDEST is how long the job that waits longest has been due.
 QUOTA is how many jobs may be due or scheduled, of each tenant where the queue is fair: see tenure queues set --help.";
 
@@ -45,8 +45,8 @@ pub(crate) fn table(queues: &[QueueRecord], now: Timestamp) -> Table {
     let mut table = Table::new(&["QUEUE", "STATE", "DUE", "SCHEDULED", "RUNNING", "OLDEST", "LEASE", "QUOTA"]);
     for queue in queues {
         let state = match queue.paused {
-            true => Cell::painted("paused", Paint::Yellow),
-            false => Cell::painted("open", Paint::Green),
+            true => Cell::painted(if queue.fair { "paused, fair" } else { "paused" }, Paint::Yellow),
+            false => Cell::painted(if queue.fair { "open, fair" } else { "open" }, Paint::Green),
         };
         let oldest = queue.oldest_due.map_or_else(|| "-".to_owned(), |due| moment::span(now.since(due)));
         table.row(vec![

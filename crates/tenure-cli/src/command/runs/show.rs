@@ -93,7 +93,7 @@ fn members(record: &RunRecord) -> String {
         said.push(format!("up to {} may be missing", run.tolerated));
     }
     if run.fail_fast {
-        said.push("the first too many that is missing ends the others".to_owned());
+        said.push("one member more that is missing than tolerated ends the others".to_owned());
     }
     said.join("; ")
 }

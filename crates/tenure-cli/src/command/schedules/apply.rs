@@ -16,7 +16,7 @@ Examples:
   tenure schedules apply
   tenure --config production.toml schedules apply
 
-A settings file has schedules in tables of their own; a worker that starts applies them, too:
+A settings file has schedules in tables of their own; tenure worker applies them when it starts:
   [schedules.nightly]
   cron = \"0 3 * * *\"
   kind = \"report\"
