@@ -128,9 +128,16 @@ impl Home {
     /// Makes a new one. The path is short: a Unix socket's is at most 107 bytes.
     pub(crate) fn new(what: &str) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("tenure-{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
-        let dir = std::env::temp_dir().join(name);
-        fs::create_dir(&dir)?;
+        let dir = loop {
+            let name = format!("tenure-{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
+            let dir = std::env::temp_dir().join(name);
+            match fs::create_dir(&dir) {
+                Ok(()) => break dir,
+                // A process of this number was killed before it could clean up.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        };
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755))?;
         let user = if fs::metadata(&dir)?.uid() == 0 { Some(unprivileged()?) } else { None };
         if let Some((uid, gid)) = user {

@@ -47,7 +47,10 @@
 //!   with [`FromContext`]; it may return a result ([`Returned`]) or the proof that it completed its job inside of its own
 //!   transaction ([`Attempt::complete_in`], [`Completed`]); a [`Fail`] says what is to become of the job.
 //! - **Ingest**: [`Client::new_run`] for many jobs with one goal; a handler that takes a [`Page`] commits its rows with its
-//!   partition's progress.
+//!   partition's progress, and [`sink`] writes them by one statement.
+//! - **Govern**: [`Client::set_gate`] and [`Enqueue::gate`] for what jobs share, [`Ctx::gate`] inside a handler; a [`Cache`]
+//!   keeps what a source answered.
+//! - **Repeat**: [`Client::set_schedule`] with a [`Schedule`].
 //! - **Run**: [`Worker::builder`], and [`Worker::run`] until SIGTERM.
 //! - **Test**: `tenure::testing`, with the feature `testing` in your dev-dependencies.
 //!

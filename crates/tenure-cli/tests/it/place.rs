@@ -24,10 +24,16 @@ pub(crate) struct Ran {
 impl Place {
     pub(crate) fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let name = format!("tenure-cli-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let dir = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&dir).unwrap();
-        Self { dir, env: Vec::new() }
+        loop {
+            let name = format!("tenure-cli-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+            let dir = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&dir) {
+                Ok(()) => return Self { dir, env: Vec::new() },
+                // A process of this number was killed before it could clean up.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("{}: {error}", dir.display()),
+            }
+        }
     }
 
     pub(crate) fn with_env(mut self, name: &'static str, value: impl Into<String>) -> Self {

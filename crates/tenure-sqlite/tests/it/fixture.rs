@@ -24,7 +24,10 @@ pub(crate) struct Directory(PathBuf);
 impl Directory {
     pub(crate) fn new() -> Self {
         let name = format!("tenure-sqlite-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        Self(std::env::temp_dir().join(name))
+        let dir = std::env::temp_dir().join(name);
+        // A process of this number may have been killed before it could clean up.
+        let _ = std::fs::remove_dir_all(&dir);
+        Self(dir)
     }
 
     pub(crate) fn file(&self) -> PathBuf {
