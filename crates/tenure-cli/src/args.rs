@@ -12,8 +12,8 @@ use tenure_core::{Invalid, JobId, RunId};
 use tenure_store::operate::BATCH_MAX;
 
 use crate::command::{
-    audit, bench, completions, config, dead, demo, enqueue, gates, jobs, migrate, partitions, queues, runs, schedules,
-    stats, worker, workers,
+    audit, bench, completions, config, dead, demo, dev, enqueue, gates, jobs, keys, migrate, partitions, queues, runs,
+    schedules, server, stats, tenants, worker, workers,
 };
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -77,6 +77,8 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     Demo(demo::DemoArgs),
     Worker(Box<worker::WorkerArgs>),
+    Server(Box<server::ServerArgs>),
+    Dev(Box<dev::DevArgs>),
     Enqueue(Box<enqueue::EnqueueArgs>),
     Jobs(jobs::JobsArgs),
     Dead(dead::DeadArgs),
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     Partitions(partitions::PartitionsArgs),
     Workers(workers::WorkersArgs),
+    Tenants(tenants::TenantsArgs),
+    Keys(keys::KeysArgs),
     Stats(stats::StatsArgs),
     Audit(audit::AuditArgs),
     Migrate(migrate::MigrateArgs),
@@ -104,6 +108,8 @@ impl Command {
         match self {
             Self::Config(args) => args.worker_flags(),
             Self::Worker(args) => args.settings.clone(),
+            Self::Server(args) => args.flags(),
+            Self::Dev(args) => args.flags(),
             _ => WorkerFlags::default(),
         }
     }

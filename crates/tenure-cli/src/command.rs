@@ -6,15 +6,19 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dead;
 pub(crate) mod demo;
+pub(crate) mod dev;
 pub(crate) mod enqueue;
 pub(crate) mod gates;
 pub(crate) mod jobs;
+pub(crate) mod keys;
 pub(crate) mod migrate;
 pub(crate) mod partitions;
 pub(crate) mod queues;
 pub(crate) mod runs;
 pub(crate) mod schedules;
+pub(crate) mod server;
 pub(crate) mod stats;
+pub(crate) mod tenants;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
@@ -77,9 +81,14 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
     }
     let settings = Settings::read(&cli.global, &cli.command.worker_flags())?;
     let mut session = Session { settings, out };
-    // A worker has threads of its own.
-    if let Command::Worker(args) = &cli.command {
-        let answer = worker::run(args, &mut session);
+    // What goes on until it is told to stop has threads of its own.
+    let service = match &cli.command {
+        Command::Worker(args) => Some(worker::run(args, &mut session)),
+        Command::Server(args) => Some(server::run(args, &mut session)),
+        Command::Dev(args) => Some(dev::run(args, &mut session)),
+        _ => None,
+    };
+    if let Some(answer) = service {
         session.out.flush()?;
         return answer;
     }
@@ -87,6 +96,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         match cli.command {
             Command::Demo(args) => demo::run(&args, &mut session.out),
             Command::Worker(args) => worker::run(&args, &mut session),
+            Command::Server(args) => server::run(&args, &mut session),
+            Command::Dev(args) => dev::run(&args, &mut session),
             Command::Enqueue(args) => enqueue::run(*args, &mut session).await,
             Command::Jobs(args) => jobs::run(args, &mut session).await,
             Command::Dead(args) => dead::run(args, &mut session).await,
@@ -96,6 +107,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Runs(args) => runs::run(args, &mut session).await,
             Command::Partitions(args) => partitions::run(args, &mut session).await,
             Command::Workers(args) => workers::run(args, &mut session).await,
+            Command::Tenants(args) => tenants::run(args, &mut session).await,
+            Command::Keys(args) => keys::run(args, &mut session).await,
             Command::Stats(args) => stats::run(args, &mut session).await,
             Command::Audit(args) => audit::run(args, &mut session).await,
             Command::Migrate(args) => migrate::run(&args, &mut session).await,

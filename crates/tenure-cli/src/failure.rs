@@ -5,6 +5,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tenure_core::Invalid;
+use tenure_server::new_job::line::without_payload;
 use tenure_store::StoreError;
 
 /// Exit codes; the list people read is in `tenure --help`.
@@ -143,10 +144,8 @@ impl From<Invalid> for Failure {
     }
 }
 
-/// The sentence of a refusal, without the value where that is a job's data.
-pub(crate) fn without_payload(invalid: &Invalid) -> String {
-    if invalid.field == "payload" {
-        return format!("payload is refused: {}", invalid.limit);
+impl From<getrandom::Error> for Failure {
+    fn from(error: getrandom::Error) -> Self {
+        Self::new("random", exit::STORE, "the machine has no random bits").caused_by(&error)
     }
-    invalid.to_string()
 }

@@ -6,7 +6,7 @@
 //! - [`command`]: what each subcommand does, one file each
 //! - [`kinds`]: what `tenure worker` can do by itself, one file each; [`log`](mod@log): how it tells
 //! - [`bulk`]: work on many jobs; [`confirm`]: a question before it
-//! - [`output`], [`table`], [`paint`], [`moment`], [`pretty`], [`bar`], [`progress`], [`screen`]: what people see; [`wire`]: what programs see
+//! - [`output`], [`table`], [`paint`], [`moment`], [`pretty`], [`bar`], [`progress`], [`screen`]: what people see; what programs see is `tenure_server::wire`
 //! - [`follow`]: commands that go on until Ctrl-C
 //! - [`failure`]: errors, their codes and exit codes
 
@@ -29,7 +29,6 @@ mod pretty;
 mod progress;
 mod screen;
 mod table;
-mod wire;
 
 mod failure;
 mod follow;

@@ -81,7 +81,8 @@ impl Paint {
             | JournalEvent::ScheduleResumed
             | JournalEvent::RunReopened
             | JournalEvent::PartitionResumed
-            | JournalEvent::PartitionReset => Self::Plain,
+            | JournalEvent::PartitionReset
+            | JournalEvent::WorkerOrdered => Self::Plain,
             JournalEvent::Pruned
             | JournalEvent::JournalDropped
             | JournalEvent::Rehomed
@@ -90,7 +91,10 @@ impl Paint {
             | JournalEvent::ScheduleRemoved
             | JournalEvent::RunCreated
             | JournalEvent::RunSealed
-            | JournalEvent::RunEnded => Self::Bold,
+            | JournalEvent::RunEnded
+            | JournalEvent::TenantSet
+            | JournalEvent::KeyCreated
+            | JournalEvent::KeyRevoked => Self::Bold,
         }
     }
 }

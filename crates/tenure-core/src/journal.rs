@@ -69,6 +69,14 @@ pub enum JournalEvent {
     PartitionResumed,
     /// Somebody let a partition begin again.
     PartitionReset,
+    /// A tenant was made, or its quota changed.
+    TenantSet,
+    /// A key was made.
+    KeyCreated,
+    /// A key was revoked, or is to end because another took its place.
+    KeyRevoked,
+    /// Somebody told a worker to go quiet, to stop or to go on.
+    WorkerOrdered,
 }
 
 /// One row of the journal.
@@ -96,7 +104,7 @@ pub struct JournalRow {
 
 impl JournalEvent {
     /// Every event.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::Claimed,
         Self::Ended(How::Succeeded),
         Self::Ended(How::Retry),
@@ -132,6 +140,10 @@ impl JournalEvent {
         Self::RunCanceled,
         Self::PartitionResumed,
         Self::PartitionReset,
+        Self::TenantSet,
+        Self::KeyCreated,
+        Self::KeyRevoked,
+        Self::WorkerOrdered,
     ];
 
     /// What the `journal` table stores; endings are 10 + the ending's own code.
@@ -165,6 +177,10 @@ impl JournalEvent {
             Self::RunCanceled => 35,
             Self::PartitionResumed => 36,
             Self::PartitionReset => 37,
+            Self::TenantSet => 38,
+            Self::KeyCreated => 39,
+            Self::KeyRevoked => 40,
+            Self::WorkerOrdered => 41,
         }
     }
 
@@ -203,6 +219,10 @@ impl JournalEvent {
             Self::RunCanceled => "run_canceled",
             Self::PartitionResumed => "partition_resumed",
             Self::PartitionReset => "partition_reset",
+            Self::TenantSet => "tenant_set",
+            Self::KeyCreated => "key_created",
+            Self::KeyRevoked => "key_revoked",
+            Self::WorkerOrdered => "worker_ordered",
             Self::Ended(how) => how.as_str(),
         }
     }
@@ -245,7 +265,11 @@ impl JournalEvent {
             | Self::RunReopened
             | Self::RunCanceled
             | Self::PartitionResumed
-            | Self::PartitionReset => None,
+            | Self::PartitionReset
+            | Self::TenantSet
+            | Self::KeyCreated
+            | Self::KeyRevoked
+            | Self::WorkerOrdered => None,
         }
     }
 }
@@ -259,7 +283,7 @@ mod tests {
         for event in JournalEvent::ALL {
             assert_eq!(JournalEvent::from_code(event.code()), Some(event));
         }
-        for code in [0, 10, 19, 38] {
+        for code in [0, 10, 19, 42] {
             assert_eq!(JournalEvent::from_code(code), None);
         }
     }

@@ -7,7 +7,8 @@
 //! # Layout
 //! - [`lifecycle`]: the states of a job and the one table of its transitions
 //! - [`apply`](mod@apply): what an event does to a job, and the effects a store must write
-//! - [`backoff`], [`classify`], [`preset`]: when to try again, what an error means, the seeds' five policies
+//! - [`backoff`], [`classify`], [`failure`], [`preset`]: when to try again, what an error means, what is kept of it, the
+//!   seeds' five policies
 //! - [`cron`]: when a schedule fires, in which time zone, and what becomes of a missed fire
 //! - [`unique`]: which enqueue finds an earlier job instead of creating one
 //! - [`gate`]: what a shared resource lets through: rate, concurrency, breaker, pause
@@ -15,6 +16,7 @@
 //! - [`run`]: many jobs with one goal, their counts, and when the last one may begin
 //! - [`dedupe`], [`fold`]: when two things that were collected are one, and which of them stays
 //! - [`seal`]: the hash chain over the journal
+//! - [`key`]: API keys and worker tokens, and what they allow
 //! - [`worker_loop`], [`slot`]: the two state machines of a worker process
 //! - [`new_job`], [`name`], [`json`], [`priority`], [`invalid`]: every input, checked once
 //! - [`id`], [`time`]: the newtypes underneath
@@ -26,6 +28,7 @@ pub mod apply;
 pub mod backoff;
 pub mod classify;
 pub mod cron;
+pub mod failure;
 pub mod preset;
 pub mod unique;
 
@@ -40,6 +43,8 @@ pub mod fold;
 
 pub mod journal;
 pub mod seal;
+
+pub mod key;
 
 pub mod slot;
 pub mod worker_loop;
@@ -64,6 +69,7 @@ pub use gate::{Gate, GateRule, Health};
 pub use id::{JobId, LeaseNo, WorkerId};
 pub use invalid::Invalid;
 pub use json::Json;
+pub use key::{Credential, KeyId, Scope, Scopes};
 pub use lifecycle::{EventKind, How, State};
 pub use line::Line;
 pub use name::{GateName, KindName, PartitionName, QueueName, ScheduleName, TenantName};

@@ -8,7 +8,7 @@ use tenure_core::name::WorkerName;
 use tenure_core::{JobId, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
 use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
-use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, Store, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -60,12 +60,21 @@ impl AdminStore for PgStore {
         get(row, "id").map(WorkerId)
     }
 
-    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
+    async fn beat_worker(&self, beat: Beat) -> Result<Order, StoreError> {
         self.beat(&beat).await
     }
 
+    async fn order_worker(&self, request: OrderWorker) -> Result<(), StoreError> {
+        self.order(&request).await
+    }
+
+    async fn show_worker(&self, worker: WorkerId) -> Result<WorkerRecord, StoreError> {
+        let found = self.workers(Some(worker), 1).await?.pop();
+        found.ok_or_else(|| StoreError::NotFound(format!("worker {worker}")))
+    }
+
     async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
-        self.workers(limit).await
+        self.workers(None, limit).await
     }
 
     async fn now(&self) -> Result<Timestamp, StoreError> {

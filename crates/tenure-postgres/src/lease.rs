@@ -1,7 +1,7 @@
 //! Workers: what they hold and how it ends.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tenure_core::gate::HOLD_MAX;
@@ -25,6 +25,12 @@ use crate::value::{Moment, get, how, job_id, job_ids, millis, uuids};
 const FIND_CANCEL_REQUESTS: Statement = Statement {
     name: "find_cancel_requests",
     sql: "select job from tenure.cancel_request where job = any ($1::uuid[])",
+};
+
+const FIND_LEASES: Statement = Statement {
+    name: "find_leases",
+    sql: "select no, (extract(epoch from expires_at - renewed_at) * 1000)::bigint as ttl_ms from tenure.lease \
+          where worker = $1 and no = any ($2::bigint[]) order by no",
 };
 
 const NEWEST_LEASE: Statement = Statement {
@@ -128,6 +134,19 @@ impl LeaseStore for PgStore {
         let params: [Param<'_>; 2] = [(&worker.0, Type::INT4), (&numbers, Type::INT8_ARRAY)];
         let rows = self.call(Desk::Short, statement::DROP_LEASES, &params).await?;
         rows.iter().map(|row| get(row, "no").map(LeaseNo)).collect()
+    }
+
+    async fn find_leases(
+        &self,
+        worker: WorkerId,
+        leases: Vec<LeaseNo>,
+    ) -> Result<Vec<(LeaseNo, Duration)>, StoreError> {
+        let leases: Vec<i64> = leases.iter().map(|lease| lease.0).collect();
+        let params: [Param<'_>; 2] = [(&worker.0, Type::INT4), (&leases, Type::INT8_ARRAY)];
+        let rows = self.call(Desk::Short, FIND_LEASES, &params).await?;
+        let lease =
+            |row| Ok((LeaseNo(get(row, "no")?), Duration::from_millis(get::<i64>(row, "ttl_ms")?.cast_unsigned())));
+        rows.iter().map(lease).collect()
     }
 
     async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {

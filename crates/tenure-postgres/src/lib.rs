@@ -62,6 +62,7 @@ mod gate;
 mod gather;
 pub mod migrate;
 
+mod access;
 mod cache;
 mod call;
 mod error;

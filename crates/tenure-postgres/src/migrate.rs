@@ -50,6 +50,7 @@ pub const STEPS: &[Step] = migrations! {
     10 "0010_cache"
     11 "0011_schedules"
     12 "0012_runs"
+    13 "0013_access"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

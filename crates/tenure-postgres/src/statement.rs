@@ -38,6 +38,10 @@ statements! {
     DUE_SCHEDULES = "due_schedules";
     /// Fires of a schedule.
     LIST_FIRES = "list_fires";
+    /// Tenants, a page or one.
+    LIST_TENANTS = "list_tenants";
+    /// Keys, a page or one.
+    LIST_API_KEYS = "list_api_keys";
     /// Keeps an answer.
     PUT_CACHED = "put_cached";
     /// Deletes answers that are over or too many.

@@ -2,19 +2,22 @@
 
 use tenure_core::{WorkerId, worker_loop};
 use tenure_store::StoreError;
-use tenure_store::worker::{About, Beat, WorkerRecord};
+use tenure_store::worker::{About, Beat, Order, OrderWorker, WorkerRecord};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::call::Param;
 use crate::pool::Desk;
-use crate::statement;
+use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{get, named, time, time_maybe};
 
+const ORDER_WORKER: Statement =
+    Statement { name: "order_worker", sql: "select tenure.order_worker($1, $2, $3, $4, $5)" };
+
 impl PgStore {
     /// Writes down what a worker does.
-    pub(crate) async fn beat(&self, beat: &Beat) -> Result<(), StoreError> {
+    pub(crate) async fn beat(&self, beat: &Beat) -> Result<Order, StoreError> {
         beat.check()?;
         let Beat { worker, state, running, reporting, about } = beat;
         let queues: Vec<&str> = about.queues.iter().map(|(queue, _)| queue.as_str()).collect();
@@ -34,15 +37,32 @@ impl PgStore {
             (&now, Type::TIMESTAMPTZ),
         ];
         match self.call(Desk::Short, statement::BEAT_WORKER, &params).await?.first() {
-            Some(_) => Ok(()),
+            Some(row) => order(row),
             None => Err(StoreError::NotFound(format!("worker {worker}"))),
         }
     }
 
+    /// Tells a worker what to do.
+    pub(crate) async fn order(&self, request: &OrderWorker) -> Result<(), StoreError> {
+        request.word.check()?;
+        let (order, now) = (request.order.as_str(), self.moment());
+        let params: [Param<'_>; 5] = [
+            (&request.worker.0, Type::INT4),
+            (&order, Type::TEXT),
+            (&request.word.actor, Type::TEXT),
+            (&request.word.reason, Type::TEXT),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        self.call(Desk::Short, ORDER_WORKER, &params).await?;
+        Ok(())
+    }
+
     /// Reads the registry.
-    pub(crate) async fn workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
+    pub(crate) async fn workers(&self, worker: Option<WorkerId>, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
         WorkerRecord::check_limit(limit)?;
-        let rows = self.call(Desk::Long, statement::LIST_WORKERS, &[(&i64::from(limit), Type::INT8)]).await?;
+        let (worker, limit) = (worker.map(|worker| worker.0), i64::from(limit));
+        let rows =
+            self.call(Desk::Long, statement::LIST_WORKERS, &[(&limit, Type::INT8), (&worker, Type::INT4)]).await?;
         rows.iter().map(record).collect()
     }
 }
@@ -56,6 +76,7 @@ fn record(row: &Row) -> Result<WorkerRecord, StoreError> {
         registered_at: time(row, "registered_at")?,
         beat: seen_at.map(|_| beat(row, id)).transpose()?,
         seen_at,
+        order: order(row)?,
     })
 }
 
@@ -81,6 +102,11 @@ fn beat(row: &Row, worker: WorkerId) -> Result<Beat, StoreError> {
         reporting: number(row, "reporting")?,
         about,
     })
+}
+
+fn order(row: &Row) -> Result<Order, StoreError> {
+    let word: &str = get(row, "told")?;
+    Order::parse(word).ok_or_else(|| StoreError::Corrupt(format!("a worker is told to `{word}`")))
 }
 
 fn number(row: &Row, column: &str) -> Result<u32, StoreError> {

@@ -17,7 +17,9 @@ create table migration (
 
 create table tenant (
     id integer primary key,
-    name text not null unique check (length(name) between 1 and 100)
+    name text not null unique check (length(name) between 1 and 100),
+    -- Pending jobs it may have in each fair queue, instead of the queue's own quota.
+    quota integer check (quota between 1 and 100000)
 ) strict;
 
 create table queue (

@@ -57,7 +57,7 @@ create table journal_next (
     at integer not null,
     worker integer,
     actor text,
-    event integer not null check (event between 1 and 39 and event not in (10, 19)),
+    event integer not null check (event between 1 and 79 and event not in (10, 19)),
     lease integer,
     jobs text not null check (json_array_length(jobs) between 0 and 1000),
     reason text,

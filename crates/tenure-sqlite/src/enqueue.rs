@@ -38,6 +38,8 @@ pub(crate) struct Batch<'t, 'c, 'j> {
     /// How many more fit under a quota, by queue and, where it is fair, tenant.
     rooms: HashMap<(i64, Option<i64>), u32>,
     tenants: HashMap<&'j str, i64>,
+    /// Quotas of tenants, where they have one of their own.
+    own_quotas: HashMap<i64, Option<u32>>,
     backoff: Option<(&'j Backoff, String)>,
 }
 
@@ -51,6 +53,7 @@ impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
             queues: HashMap::new(),
             rooms: HashMap::new(),
             tenants: HashMap::new(),
+            own_quotas: HashMap::new(),
             backoff: None,
         })
     }
@@ -119,7 +122,7 @@ impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
             return self.found(tenant, job, state);
         }
         // A consolidate always has room: its run could not end without it.
-        if let Some(quota) = lining.quota
+        if let Some(quota) = self.quota(tenant, lining)?
             && !matches!(part, Some(Part::Consolidate(_)))
         {
             self.take_room(queue, lining.fair.then_some(tenant), quota, job)?;
@@ -138,6 +141,18 @@ impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
         let queue = queue::ensure(self.tx, &job.queue)?;
         let lining = queue::lining(self.tx, queue)?;
         Ok(*self.queues.entry(job.queue.as_str()).or_insert((queue, lining)))
+    }
+
+    /// How many jobs may be pending: a tenant's own quota goes before that of a fair queue.
+    fn quota(&mut self, tenant: i64, lining: Lining) -> Result<Option<u32>> {
+        if !lining.fair {
+            return Ok(lining.quota);
+        }
+        let own = match self.own_quotas.get(&tenant) {
+            Some(known) => *known,
+            None => *self.own_quotas.entry(tenant).or_insert(queue::tenant_quota(self.tx, tenant)?),
+        };
+        Ok(own.or(lining.quota))
     }
 
     /// Counts one more pending job, unless the queue is full. The batch counts what was there once.

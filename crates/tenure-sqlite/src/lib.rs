@@ -63,6 +63,7 @@ mod run;
 mod run_store;
 mod schedule;
 
+mod access;
 mod cache;
 mod journal;
 mod migrate;

@@ -20,6 +20,7 @@ const FIND_TENANT: &str = include_str!("sql/find_tenant.sql");
 const ADD_QUEUE: &str = include_str!("sql/add_queue.sql");
 const FIND_QUEUE: &str = include_str!("sql/find_queue.sql");
 const OPEN_QUEUE: &str = include_str!("sql/open_queue.sql");
+const TENANT_QUOTA: &str = include_str!("sql/tenant_quota.sql");
 const LINING: &str = include_str!("sql/lining.sql");
 const COUNT_PENDING: &str = include_str!("sql/count_pending.sql");
 const SET_QUEUE: &str = include_str!("sql/set_queue.sql");
@@ -149,6 +150,11 @@ pub(crate) fn ensure(tx: &Tx<'_>, queue: &QueueName) -> Result<i64> {
 /// The number of a tenant, if it is known.
 pub(crate) fn find_tenant(tx: &Tx<'_>, tenant: &TenantName) -> Result<Option<i64>> {
     tx.one(FIND_TENANT, named_params! { ":name": tenant.as_str() }, |row| Ok(row.get(0)?))
+}
+
+/// How many jobs a tenant may have pending in each fair queue, where that is not the queue's own quota.
+pub(crate) fn tenant_quota(tx: &Tx<'_>, tenant: i64) -> Result<Option<u32>> {
+    Ok(tx.one(TENANT_QUOTA, named_params! { ":tenant": tenant }, |row| Ok(row.get(0)?))?.flatten())
 }
 
 /// The number of a tenant, which is made known.

@@ -1,15 +1,18 @@
 //! Leases by their numbers: renew, and drop what is empty.
 
+use std::time::Duration;
+
 use rusqlite::named_params;
 use tenure_core::{LeaseNo, WorkerId};
 use tenure_store::lease::{RenewLeases, Renewed};
 
 use crate::fault::Result;
-use crate::row::{job_id, text};
+use crate::row::{job_id, number, text};
 use crate::tx::Tx;
 
 const RENEW_LEASE: &str = include_str!("sql/renew_lease.sql");
 const FIND_CANCEL_REQUESTS: &str = include_str!("sql/find_cancel_requests.sql");
+const FIND_LEASE: &str = include_str!("sql/find_lease.sql");
 const HAS_LEASE: &str = include_str!("sql/has_lease.sql");
 const DROP_LEASE: &str = include_str!("sql/drop_lease.sql");
 
@@ -26,6 +29,17 @@ pub(crate) fn renew_leases(tx: &Tx<'_>, request: &RenewLeases) -> Result<Renewed
         }
     }
     Ok(renewed)
+}
+
+/// Those of these leases that are this worker's, and the time each was claimed with.
+pub(crate) fn find_leases(tx: &Tx<'_>, worker: WorkerId, leases: &[LeaseNo]) -> Result<Vec<(LeaseNo, Duration)>> {
+    let mut found = Vec::new();
+    for lease in leases {
+        let params = named_params! { ":lease": lease.0, ":worker": worker.0 };
+        let ttl = tx.one(FIND_LEASE, params, |row| number::<i64, u64>(row, 0, "lease.expires_at"))?;
+        found.extend(ttl.map(|micros| (*lease, Duration::from_micros(micros))));
+    }
+    Ok(found)
 }
 
 /// Deletes those of these leases whose jobs have all ended; answers which are gone, also those that were before: the

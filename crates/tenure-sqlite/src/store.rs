@@ -18,7 +18,7 @@ use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
-use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{
     AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
 };
@@ -198,6 +198,14 @@ impl LeaseStore for SqliteStore {
         self.write(Urgency::Verb, move |tx| renew::drop_leases(tx, worker, &leases)).await
     }
 
+    async fn find_leases(
+        &self,
+        worker: WorkerId,
+        leases: Vec<LeaseNo>,
+    ) -> Result<Vec<(LeaseNo, Duration)>, StoreError> {
+        self.read(move |tx| renew::find_leases(tx, worker, &leases)).await
+    }
+
     async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
         self.read(claim::newest_lease).await
     }
@@ -314,14 +322,24 @@ impl AdminStore for SqliteStore {
         self.write(Urgency::Verb, move |tx| worker::register_worker(tx, &name)).await
     }
 
-    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
+    async fn order_worker(&self, request: OrderWorker) -> Result<(), StoreError> {
+        request.word.check()?;
+        self.write(Urgency::Verb, move |tx| worker::order_worker(tx, &request)).await
+    }
+
+    async fn beat_worker(&self, beat: Beat) -> Result<Order, StoreError> {
         beat.check()?;
         self.write(Urgency::Verb, move |tx| worker::beat_worker(tx, &beat)).await
     }
 
+    async fn show_worker(&self, worker: WorkerId) -> Result<WorkerRecord, StoreError> {
+        let found = self.read(move |tx| worker::list_workers(tx, Some(worker), 1)).await?.pop();
+        found.ok_or_else(|| StoreError::NotFound(format!("worker {worker}")))
+    }
+
     async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
         WorkerRecord::check_limit(limit)?;
-        self.read(move |tx| worker::list_workers(tx, limit)).await
+        self.read(move |tx| worker::list_workers(tx, None, limit)).await
     }
 
     async fn now(&self) -> Result<Timestamp, StoreError> {

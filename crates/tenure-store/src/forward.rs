@@ -1,4 +1,4 @@
-//! For stores in front of another store: the verbs of runs, passed on.
+//! For stores in front of another store: the verbs of runs and of access, passed on.
 
 /// Implements [`RunStore`](crate::RunStore) by the store that `$inner` leads to.
 #[doc(hidden)]
@@ -59,6 +59,77 @@ macro_rules! forward_runs {
 
             async fn fold_runs(&self) -> Result<$crate::run::FoldedRuns, StoreError> {
                 $crate::RunStore::fold_runs(&self.$inner).await
+            }
+        }
+    };
+}
+
+/// Implements [`AccessStore`](crate::AccessStore) by the store that `$inner` leads to.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward_access {
+    ($type:ty, $inner:ident) => {
+        #[async_trait::async_trait]
+        impl $crate::AccessStore for $type {
+            async fn set_tenant(&self, request: $crate::access::SetTenant) -> Result<bool, StoreError> {
+                $crate::AccessStore::set_tenant(&self.$inner, request).await
+            }
+
+            async fn list_tenants(
+                &self,
+                filter: &$crate::access::TenantFilter,
+            ) -> Result<Vec<$crate::access::TenantRecord>, StoreError> {
+                $crate::AccessStore::list_tenants(&self.$inner, filter).await
+            }
+
+            async fn show_tenant(
+                &self,
+                tenant: &tenure_core::TenantName,
+            ) -> Result<$crate::access::TenantRecord, StoreError> {
+                $crate::AccessStore::show_tenant(&self.$inner, tenant).await
+            }
+
+            async fn create_key(
+                &self,
+                request: $crate::access::NewKey,
+            ) -> Result<$crate::access::KeyRecord, StoreError> {
+                $crate::AccessStore::create_key(&self.$inner, request).await
+            }
+
+            async fn find_key(
+                &self,
+                key: &tenure_core::KeyId,
+            ) -> Result<Option<$crate::access::KeyRecord>, StoreError> {
+                $crate::AccessStore::find_key(&self.$inner, key).await
+            }
+
+            async fn list_keys(
+                &self,
+                filter: &$crate::access::KeyFilter,
+            ) -> Result<Vec<$crate::access::KeyRecord>, StoreError> {
+                $crate::AccessStore::list_keys(&self.$inner, filter).await
+            }
+
+            async fn revoke_key(&self, request: $crate::access::RevokeKey) -> Result<bool, StoreError> {
+                $crate::AccessStore::revoke_key(&self.$inner, request).await
+            }
+
+            async fn use_keys(&self, keys: Vec<tenure_core::KeyId>) -> Result<(), StoreError> {
+                $crate::AccessStore::use_keys(&self.$inner, keys).await
+            }
+
+            async fn register_remote(
+                &self,
+                request: $crate::access::NewRemote,
+            ) -> Result<tenure_core::WorkerId, StoreError> {
+                $crate::AccessStore::register_remote(&self.$inner, request).await
+            }
+
+            async fn find_remote(
+                &self,
+                worker: tenure_core::WorkerId,
+            ) -> Result<Option<$crate::access::RemoteToken>, StoreError> {
+                $crate::AccessStore::find_remote(&self.$inner, worker).await
             }
         }
     };

@@ -1,5 +1,9 @@
 //! Reading the journal in pages.
 
+mod newest;
+
+pub use newest::{all_of, newest};
+
 /// Which rows to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JournalPage {

@@ -8,6 +8,7 @@
 //! - [`error`]: what can go wrong, grouped by what the caller does next
 //! - [`enqueue`], [`lease`], [`gate`], [`schedule`], [`run`], [`operate`], [`record`], [`journal`], [`worker`]: requests
 //!   and replies
+//! - [`access`]: who may do what: tenants, keys, tokens of workers that come over HTTP
 //! - [`cache`]: answers that are kept for a while
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
@@ -20,6 +21,7 @@ mod forward;
 
 pub mod error;
 
+pub mod access;
 pub mod cache;
 pub mod enqueue;
 pub mod gate;
@@ -40,7 +42,7 @@ pub mod clock;
 
 pub use error::StoreError;
 pub use store::{
-    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, RunStore, ScheduleStore, Store,
-    WakeStore,
+    AccessStore, AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, RunStore,
+    ScheduleStore, Store, WakeStore,
 };
 pub use user_tx::UserTx;

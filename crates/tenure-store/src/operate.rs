@@ -132,11 +132,7 @@ impl SetQueue {
 
     /// Refuses a lease time that is too short to renew or too long to wait for, and a quota out of bounds.
     pub fn check(&self) -> Result<(), Invalid> {
-        if let Some(Quota::Pending(quota)) = self.quota
-            && !(1..=QUOTA_MAX).contains(&quota)
-        {
-            return Err(Quota::out_of_bounds(quota));
-        }
+        self.quota.map_or(Ok(()), Quota::check)?;
         if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&self.lease_ttl) {
             return Ok(());
         }
@@ -161,6 +157,14 @@ impl FromStr for Quota {
 impl Quota {
     fn out_of_bounds(value: impl std::fmt::Display) -> Invalid {
         Invalid::new("quota", value, format!("it is 1 to {QUOTA_MAX} pending jobs, or none"))
+    }
+
+    /// Refuses a number out of bounds.
+    pub fn check(self) -> Result<(), Invalid> {
+        match self {
+            Self::Pending(quota) if !(1..=QUOTA_MAX).contains(&quota) => Err(Self::out_of_bounds(quota)),
+            _ => Ok(()),
+        }
     }
 
     /// The most that may be pending, where there is a bound.

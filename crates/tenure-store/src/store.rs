@@ -10,8 +10,11 @@ use async_trait::async_trait;
 use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::name::{GateName, QueueName, ScheduleName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
-use tenure_core::{How, JobId, LeaseNo, NewJob, RunId, Timestamp, WorkerId};
+use tenure_core::{How, JobId, KeyId, LeaseNo, NewJob, RunId, Timestamp, WorkerId};
 
+use crate::access::{
+    KeyFilter, KeyRecord, NewKey, NewRemote, RemoteToken, RevokeKey, SetTenant, TenantFilter, TenantRecord,
+};
 use crate::cache::{Cached, PutCached};
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
@@ -28,11 +31,20 @@ use crate::schedule::{
     DueSchedules, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter, ScheduleRecord,
     ScheduleSet, SetSchedule,
 };
-use crate::worker::{Beat, WorkerRecord};
+use crate::worker::{Beat, Order, OrderWorker, WorkerRecord};
 
 /// A store: all nouns together.
 pub trait Store:
-    JobStore + LeaseStore + GateStore + ScheduleStore + RunStore + CacheStore + JournalStore + AdminStore + WakeStore
+    JobStore
+    + LeaseStore
+    + GateStore
+    + ScheduleStore
+    + RunStore
+    + CacheStore
+    + AccessStore
+    + JournalStore
+    + AdminStore
+    + WakeStore
 {
 }
 impl<S> Store for S where
@@ -42,6 +54,7 @@ impl<S> Store for S where
         + ScheduleStore
         + RunStore
         + CacheStore
+        + AccessStore
         + JournalStore
         + AdminStore
         + WakeStore
@@ -109,6 +122,11 @@ pub trait LeaseStore: Send + Sync {
     /// Deletes those of these leases whose jobs have all ended; answers which are gone now. (`end_jobs` drops a lease by
     /// itself when one report ends all of it.)
     async fn drop_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>) -> Result<Vec<LeaseNo>, StoreError>;
+
+    /// Those of these leases that are there and this worker's, with the time each was claimed with: a renewal does not
+    /// tell what is lost from what is busy.
+    async fn find_leases(&self, worker: WorkerId, leases: Vec<LeaseNo>)
+    -> Result<Vec<(LeaseNo, Duration)>, StoreError>;
 
     /// The highest number that was drawn so far, by anybody.
     async fn newest_lease(&self) -> Result<LeaseNo, StoreError>;
@@ -243,6 +261,41 @@ pub trait CacheStore: Send + Sync {
     async fn prune_cache(&self, most: u64) -> Result<u64, StoreError>;
 }
 
+/// Who may do what.
+#[async_trait]
+pub trait AccessStore: Send + Sync {
+    /// Makes a tenant or changes it; answers whether it is new. The same again changes nothing and is not journaled.
+    async fn set_tenant(&self, request: SetTenant) -> Result<bool, StoreError>;
+
+    /// Tenants, by name.
+    async fn list_tenants(&self, filter: &TenantFilter) -> Result<Vec<TenantRecord>, StoreError>;
+
+    /// One tenant. `NotFound` when nobody made it and it never had a job.
+    async fn show_tenant(&self, tenant: &TenantName) -> Result<TenantRecord, StoreError>;
+
+    /// Makes a key. `NotFound` when there is no such tenant, or no such key to replace; `Conflict` when the id is taken.
+    async fn create_key(&self, request: NewKey) -> Result<KeyRecord, StoreError>;
+
+    /// A key, also one that has ended: whoever asks has to look.
+    async fn find_key(&self, key: &KeyId) -> Result<Option<KeyRecord>, StoreError>;
+
+    /// Keys that match.
+    async fn list_keys(&self, filter: &KeyFilter) -> Result<Vec<KeyRecord>, StoreError>;
+
+    /// Ends a key at once; answers whether it was not revoked before. `NotFound` for an unknown id and for one out of
+    /// sight alike.
+    async fn revoke_key(&self, request: RevokeKey) -> Result<bool, StoreError>;
+
+    /// Writes down that these keys were used now.
+    async fn use_keys(&self, keys: Vec<KeyId>) -> Result<(), StoreError>;
+
+    /// Enters a start of a worker that comes over HTTP.
+    async fn register_remote(&self, request: NewRemote) -> Result<WorkerId, StoreError>;
+
+    /// What proves a worker; `None` for a number that nobody was given and for a worker that is no remote one.
+    async fn find_remote(&self, worker: WorkerId) -> Result<Option<RemoteToken>, StoreError>;
+}
+
 /// The record of every transition, and its seals.
 #[async_trait]
 pub trait JournalStore: Send + Sync {
@@ -268,11 +321,19 @@ pub trait AdminStore: Send + Sync {
     /// Enters a worker process start into the registry; its number goes into leases and journal.
     async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError>;
 
-    /// Writes down what a worker is and does now; the last word stands. `NotFound` for a number nobody was given.
-    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError>;
+    /// Writes down what a worker is and does now, the last word stands, and answers what it is told to do. `NotFound` for
+    /// a number nobody was given.
+    async fn beat_worker(&self, beat: Beat) -> Result<Order, StoreError>;
+
+    /// Tells a worker what to do. A repetition changes nothing and is not journaled. `NotFound` for a number nobody was
+    /// given.
+    async fn order_worker(&self, request: OrderWorker) -> Result<(), StoreError>;
 
     /// Workers, last seen first, at most `limit`, 1..=1,000. Those that never beat come last, the newest first.
     async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError>;
+
+    /// One worker. `NotFound` for a number nobody was given.
+    async fn show_worker(&self, worker: WorkerId) -> Result<WorkerRecord, StoreError>;
 
     /// The store's clock.
     async fn now(&self) -> Result<Timestamp, StoreError>;

@@ -1,7 +1,11 @@
 //! The registry of worker processes: what each says of itself, and what people read.
 
+use std::time::Duration;
+
 use tenure_core::name::{QueueName, WorkerName, check_text};
 use tenure_core::{Invalid, Timestamp, WorkerId, worker_loop};
+
+use crate::operate::Word;
 
 /// What a worker is and does now. It says so every few seconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +20,48 @@ pub struct Beat {
     pub reporting: u32,
     /// What does not change while it lives.
     pub about: About,
+}
+
+/// What a worker is told to do, until it is told something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Go on.
+    #[default]
+    Work,
+    /// Claim nothing more, finish what is there, stay.
+    Quiet,
+    /// Claim nothing more, finish what is there, and go.
+    Stop,
+}
+
+/// Tell a worker what to do. It hears of it with its next beat.
+#[derive(Debug, Clone)]
+pub struct OrderWorker {
+    /// Whom.
+    pub worker: WorkerId,
+    /// What.
+    pub order: Order,
+    /// Who and why.
+    pub word: Word,
+}
+
+impl Order {
+    /// Every order.
+    pub const ALL: [Self; 3] = [Self::Work, Self::Quiet, Self::Stop];
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Work => "work",
+            Self::Quiet => "quiet",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// The order of this word, if it is one.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.as_str() == word)
+    }
 }
 
 /// What does not change while a worker process lives.
@@ -44,6 +90,52 @@ pub struct WorkerRecord {
     pub beat: Option<Beat>,
     /// When that was.
     pub seen_at: Option<Timestamp>,
+    /// What it is told to do.
+    pub order: Order,
+}
+
+/// What a worker is, as far as the registry knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It said so lately.
+    There(worker_loop::State),
+    /// Registered a moment ago, and has not said anything yet.
+    New,
+    /// It said that it stopped.
+    Stopped,
+    /// It said nothing for too long.
+    Gone,
+}
+
+/// A worker beats every few seconds; who was silent for so long is not there any more, or cannot reach the store.
+const GONE_AFTER: Duration = Duration::from_secs(30);
+
+impl Standing {
+    /// Of this worker, by the store's clock.
+    pub fn of(worker: &WorkerRecord, now: Timestamp) -> Self {
+        let silent = now.since(worker.seen_at.unwrap_or(worker.registered_at)) >= GONE_AFTER;
+        match worker.beat.as_ref().map(|beat| beat.state) {
+            Some(worker_loop::State::Stopped) => Self::Stopped,
+            _ if silent => Self::Gone,
+            Some(state) => Self::There(state),
+            None => Self::New,
+        }
+    }
+
+    /// Whether it works, or is about to.
+    pub const fn is_there(self) -> bool {
+        matches!(self, Self::There(_) | Self::New)
+    }
+
+    /// Its word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::There(state) => state.as_str(),
+            Self::New => "new",
+            Self::Stopped => "stopped",
+            Self::Gone => "gone",
+        }
+    }
 }
 
 impl WorkerRecord {

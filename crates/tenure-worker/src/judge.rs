@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::apply::{Job, decide_failure};
 use tenure_core::backoff::Roll;
 use tenure_core::classify::RuleTable;
-use tenure_core::json::quote;
+use tenure_core::failure::Failure;
 use tenure_core::{Class, Health, How, Json, State};
 use tenure_store::lease::{ERROR_BYTES_MAX, Ending};
 
@@ -88,49 +88,11 @@ fn failed(ctx: &Ctx, said: &Said, class: Class, code: Option<&str>, roll: Roll) 
         // Also on the last attempt, whose ending does not tell.
         ctx.say_of_gate(|word| word.health = word.health.or(Some(Health::Unhealthy)));
     }
-    let error = error_json(said, class, code);
+    let Said { message, causes, details, .. } = said;
+    let error = Failure { class, code, message, causes, details: details.as_ref() }.to_json(ERROR_BYTES_MAX);
     match decide_failure(&job, class, said.retry_in, roll) {
         (How::Retry, _, delay) => Ending::Retry { delay, error },
         (How::Dead, ..) => Ending::Dead { error },
         _ => Ending::Failed { error },
     }
-}
-
-/// `{"class", "code", "message", "causes", "details"}`, cut to what is kept.
-fn error_json(said: &Said, class: Class, code: Option<&str>) -> Json {
-    let mut text = format!("{{\"class\":\"{}\"", class.as_str());
-    if let Some(code) = code {
-        text += &format!(",\"code\":{}", quote(&cut(code, 200)));
-    }
-    let left = ERROR_BYTES_MAX.saturating_sub(text.len());
-    let message = quote(&cut(&said.message, left / 4));
-    text += &format!(",\"message\":{message}");
-    if !said.causes.is_empty() {
-        let each = left / 4 / said.causes.len().min(8);
-        let causes: Vec<String> = said.causes.iter().take(8).map(|cause| quote(&cut(cause, each))).collect();
-        text += &format!(",\"causes\":[{}]", causes.join(","));
-    }
-    match &said.details {
-        Some(details) if text.len() + details.as_str().len() + 20 <= ERROR_BYTES_MAX => {
-            text += &format!(",\"details\":{details}");
-        }
-        Some(_) => text += ",\"details\":\"too large to keep\"",
-        None => {}
-    }
-    text.push('}');
-    Json::from_store(text)
-}
-
-/// At most `bytes` of a text, with a mark where it was cut. Quoting may make it longer, at most sixfold: control
-/// characters are replaced first.
-pub(crate) fn cut(text: &str, bytes: usize) -> String {
-    let mut kept = String::with_capacity(text.len().min(bytes));
-    for c in text.chars() {
-        if kept.len() + c.len_utf8() > bytes {
-            kept.push('…');
-            break;
-        }
-        kept.push(if c.is_control() && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c });
-    }
-    kept
 }

@@ -281,7 +281,8 @@ impl Rounds<'_> {
             Some((told, at)) => at.elapsed() >= if *told == beat { BEAT_SAME } else { BEAT_CHANGED },
         };
         if due || now {
-            store.beat_worker(beat.clone()).await?;
+            let order = store.beat_worker(beat.clone()).await?;
+            self.shared.obey(order);
             self.told = Some((beat, Instant::now()));
         }
         Ok(())

@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tenure_core::worker_loop::{ERROR_WAIT, Event, State, next};
@@ -238,8 +239,11 @@ impl Loop {
         unreachable!("the second try returns")
     }
 
-    /// Sends as many claims as there is room for; none when something has to be swept first.
+    /// Sends as many claims as there is room for; none when something has to be swept first, or nothing shall be claimed.
     fn send_claims(&mut self, worker: WorkerId, at: usize) {
+        if self.shared.quiet.load(Ordering::Acquire) {
+            return;
+        }
         let lane = &mut self.lanes[at];
         while let Some(limit) = lane.next_claim()
             && (lane.flights.count() == 0 || !self.sweeper.is_due())

@@ -1,12 +1,12 @@
 //! What the parts of one worker process share.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tenure_core::{QueueName, WorkerId, worker_loop};
 use tenure_store::Store;
 use tenure_store::lease::Claimed;
-use tenure_store::worker::{About, Beat};
+use tenure_store::worker::{About, Beat, Order};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) unknown: Unknown,
     /// The process was told to stop.
     pub(crate) stopping: Arc<Flag>,
+    /// The worker was told to claim nothing.
+    pub(crate) quiet: AtomicBool,
     /// A slot became free.
     pub(crate) freed: Notify,
     /// A job has said something to its run.
@@ -147,6 +149,17 @@ impl Shared {
     }
 
     /// What the registry is told now.
+    /// Does what an operator told this worker.
+    pub(crate) fn obey(&self, order: Order) {
+        let quiet = order != Order::Work;
+        if self.quiet.swap(quiet, Ordering::AcqRel) != quiet {
+            tracing::info!(order = order.as_str(), "an operator has given an order");
+        }
+        if order == Order::Stop {
+            self.stopping.raise();
+        }
+    }
+
     pub(crate) fn beat(&self, worker: WorkerId) -> Beat {
         Beat {
             worker,

@@ -52,7 +52,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, reporter: &Reporter, held: Held) {
             match outcome {
                 Outcome::Answered(answer) => {
                     if let Answer::Failed(fail) = &answer {
-                        slot.error = Some(judge::cut(&fail.to_string(), LOGGED_BYTES_MAX));
+                        slot.error = Some(tenure_core::failure::cut(&fail.to_string(), LOGGED_BYTES_MAX));
                     }
                     judge::judge(&ctx, answer, rules, random::roll)
                 }

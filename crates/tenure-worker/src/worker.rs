@@ -221,6 +221,7 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
             trouble: Default::default(),
             unknown: Default::default(),
             stopping: Default::default(),
+            quiet: Default::default(),
             freed: Default::default(),
             spoken: Default::default(),
         };

@@ -1,7 +1,6 @@
 //! `tenure audit`: verify the journal, anchor it, read it.
 
 mod anchor;
-mod newest;
 pub(crate) mod seen;
 mod tail;
 mod verify;

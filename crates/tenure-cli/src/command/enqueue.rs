@@ -1,9 +1,6 @@
 //! `tenure enqueue`: store one job from flags, or many from JSON lines.
 
-mod draft;
 mod file;
-pub(crate) mod ids;
-mod line;
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -21,9 +18,9 @@ use super::{Answer, Session};
 use crate::args::{gate, job_id, kind, limit, queue, tenant};
 use crate::failure::{Failure, exit};
 use crate::moment;
-use crate::wire::EnqueuedLine;
-use draft::{Draft, max_attempts, policy, priority};
-use ids::Ids;
+use tenure_server::new_job::draft::{max_attempts, policy, priority};
+use tenure_server::new_job::{Draft, Ids};
+use tenure_server::wire::job::EnqueuedLine;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -123,7 +120,7 @@ pub(crate) async fn run(args: EnqueueArgs, session: &mut Session) -> Result<Answ
 }
 
 async fn one(draft: Draft, session: &mut Session) -> Result<Answer, Failure> {
-    let job = draft.into_job(&mut Ids::new())?;
+    let job = draft.into_job(Ids::new().make()?)?;
     job.check(moment::now())?;
     let (queue, due) = (job.queue.clone(), job.due);
     let enqueued = session.store().await?.enqueue_jobs(vec![job]).await?;

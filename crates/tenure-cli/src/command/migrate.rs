@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::open;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
-use crate::wire::MigrationLine;
+use tenure_server::wire::journal::MigrationLine;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 use tenure_core::How;
 use tenure_core::name::{KindName, QueueName};
 use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount};
@@ -17,7 +16,7 @@ use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
-use crate::wire::QueueLine;
+use tenure_server::wire::stats::{Counted, Endings, StatsDocument};
 
 /// Characters of a kind in the table.
 const KIND_CHARS_MAX: usize = 40;
@@ -54,38 +53,15 @@ pub(crate) struct StatsArgs {
     queue: Option<QueueName>,
 }
 
-/// Attempts by how they ended.
-#[derive(Default)]
-struct Endings(BTreeMap<&'static str, u64>);
-
 pub(crate) async fn run(args: StatsArgs, session: &mut Session) -> Result<Answer, Failure> {
     let store = session.store().await?;
     let wanted = |name: &QueueName| args.queue.as_ref().is_none_or(|queue| queue == name);
     let mut queues = store.list_queues().await?;
     queues.retain(|queue| wanted(&queue.name));
-    let counts = store.count_endings(args.within).await?;
-    // A store answers a bounded number of lines, and tells by their number that it stopped there.
-    let complete = counts.len() < ENDING_COUNTS_MAX as usize;
-    let mut kinds: BTreeMap<KindName, Endings> = BTreeMap::new();
-    let mut total = Endings::default();
-    for EndingCount { kind, how, count, .. } in counts.into_iter().filter(|count| wanted(&count.queue)) {
-        kinds.entry(kind).or_default().add(how, count);
-        total.add(how, count);
-    }
+    let counted = Counted::new(store.count_endings(args.within).await?, |count| wanted(&count.queue));
     let out = &mut session.out;
     if out.is_json() {
-        let kind = |(kind, endings): (&KindName, &Endings)| {
-            let mut line = endings.to_json();
-            line["kind"] = json!(kind.as_str());
-            line
-        };
-        out.json(&json!({
-            "within_ms": u64::try_from(args.within.as_millis()).unwrap_or(u64::MAX),
-            "queues": queues.iter().map(QueueLine::from).collect::<Vec<_>>(),
-            "kinds": kinds.iter().map(kind).collect::<Vec<_>>(),
-            "total": total.to_json(),
-            "complete": complete,
-        }))?;
+        out.json(&StatsDocument::new(args.within, &queues, &counted))?;
         return Ok(Answer::Done);
     }
     match queues.is_empty() {
@@ -94,8 +70,8 @@ pub(crate) async fn run(args: StatsArgs, session: &mut Session) -> Result<Answer
         false => out.table(&queue_table(&queues, store.now().await?)),
     }
     out.line("");
-    print(&kinds, &total, args.within, out);
-    if !complete {
+    print(&counted.kinds, &counted.total, args.within, out);
+    if !counted.complete {
         out.line(format!(
             "There are more: only the first {ENDING_COUNTS_MAX} counts were read; a shorter --within has fewer."
         ));
@@ -113,8 +89,8 @@ fn print(kinds: &BTreeMap<KindName, Endings>, total: &Endings, within: Duration,
         ["KIND"].into_iter().chain(columns.iter().map(|(_, title, _)| *title)).chain(["FAILURES"]).collect();
     let mut table = Table::new(&titles);
     let row = |name: Cell, endings: &Endings| {
-        let counts = columns.iter().map(|(how, ..)| endings.cell(*how));
-        std::iter::once(name).chain(counts).chain([Cell::number(endings.share_text())]).collect()
+        let counts = columns.iter().map(|(how, ..)| cell(endings, *how));
+        std::iter::once(name).chain(counts).chain([Cell::number(share(endings))]).collect()
     };
     for (kind, endings) in kinds {
         table.row(row(shorten(kind.as_str(), KIND_CHARS_MAX).into(), endings));
@@ -128,44 +104,16 @@ fn print(kinds: &BTreeMap<KindName, Endings>, total: &Endings, within: Duration,
     out.line(format!("\n{attempts} {word} ended in the last {span}, {:.1} a minute.", attempts as f64 / minutes));
 }
 
-impl Endings {
-    fn add(&mut self, how: How, count: u64) {
-        *self.0.entry(how.as_str()).or_default() += count;
-    }
+fn share(endings: &Endings) -> String {
+    endings.share().map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0))
+}
 
-    fn get(&self, how: How) -> u64 {
-        self.0.get(how.as_str()).copied().unwrap_or(0)
-    }
-
-    fn sum(&self) -> u64 {
-        self.0.values().sum()
-    }
-
-    /// Failures among the attempts that did the work or failed at it; `None` where there was none of either.
-    fn share(&self) -> Option<f64> {
-        let failures: u64 = [How::Retry, How::Failed, How::Dead, How::Lost].into_iter().map(|how| self.get(how)).sum();
-        let all = failures + self.get(How::Succeeded);
-        (all > 0).then(|| failures as f64 / all as f64)
-    }
-
-    fn share_text(&self) -> String {
-        self.share().map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0))
-    }
-
-    /// Only what should worry somebody is coloured.
-    fn cell(&self, how: How) -> Cell {
-        match (self.get(how), how) {
-            (0, _) => Cell::number(0).paint(Paint::Dim),
-            (count, How::Succeeded) => Cell::number(count),
-            (count, how) => Cell::number(count).paint(Paint::of_ending(how)),
-        }
-    }
-
-    fn to_json(&self) -> serde_json::Value {
-        let mut line: serde_json::Map<_, _> =
-            How::ALL.into_iter().map(|how| (how.as_str().to_owned(), json!(self.get(how)))).collect();
-        line.insert("failure_share".to_owned(), json!(self.share()));
-        line.into()
+/// Only what should worry somebody is coloured.
+fn cell(endings: &Endings, how: How) -> Cell {
+    match (endings.get(how), how) {
+        (0, _) => Cell::number(0).paint(Paint::Dim),
+        (count, How::Succeeded) => Cell::number(count),
+        (count, how) => Cell::number(count).paint(Paint::of_ending(how)),
     }
 }
 

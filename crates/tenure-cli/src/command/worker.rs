@@ -89,16 +89,39 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
         () = &mut stop => return Ok(Summary::default()),
         store = connect(session, args.once) => store?,
     };
+    let worker = build(args, session, &store).await?;
+    let watched = args.served();
+    let until = async {
+        tokio::select! {
+            () = stop => {}
+            () = idle(&*store, &watched), if args.once => {}
+        }
+    };
+    worker.run_until(until).await.map_err(unheard)
+}
+
+impl WorkerArgs {
+    /// The queues it serves.
+    fn served(&self) -> Vec<QueueName> {
+        match self.queues.is_empty() {
+            true => vec![QueueName::default()],
+            false => self.queues.iter().map(|(queue, _)| queue.clone()).collect(),
+        }
+    }
+}
+
+/// The worker that the command line and the settings describe; gates and schedules of the settings are set.
+pub(super) async fn build(args: &WorkerArgs, session: &Session, store: &Arc<dyn Store>) -> Result<Worker, Failure> {
     let word = Word { actor: session.settings.actor(None), reason: Some("the settings of a worker".to_owned()) };
-    for (pattern, _) in gates::apply(&*store, session.settings.gates.clone(), word.clone()).await? {
+    for (pattern, _) in gates::apply(&**store, session.settings.gates.clone(), word.clone()).await? {
         tracing::info!(gate = %pattern, "its rule is set as the settings say");
     }
     let named = session.settings.schedules.clone();
-    for set in schedules::apply(&*store, named, session.tenant(None), word).await? {
+    for set in schedules::apply(&**store, named, session.tenant(None), word).await? {
         tracing::info!(schedule = %set.name, "it is set as the settings say");
     }
     let settings = &session.settings.worker;
-    let mut worker = Worker::builder(&store)
+    let mut worker = Worker::builder(store)
         .grace(settings.grace.value)
         .retention(Some(settings.retention.value))
         .poll_every(args.poll)
@@ -118,19 +141,12 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
     let served: Vec<String> =
         queues.iter().map(|(queue, slots)| format!("{queue}={}", slots.unwrap_or(args.slots))).collect();
     tracing::info!(store = %session.settings.location.value, queues = served.join(" "), kinds = names.join(" "), "the worker starts; Ctrl-C stops it");
-    let watched: Vec<QueueName> = queues.into_iter().map(|(queue, _)| queue).collect();
-    let until = async {
-        tokio::select! {
-            () = stop => {}
-            () = idle(&*store, &watched), if args.once => {}
-        }
-    };
-    worker.run_until(until).await.map_err(unheard)
+    Ok(worker)
 }
 
 /// The store, waited for: a worker that starts before its database is no error. Everything else is, and a worker that
 /// runs once does not wait.
-async fn connect(session: &Session, once: bool) -> Result<Arc<dyn Store>, Failure> {
+pub(super) async fn connect(session: &Session, once: bool) -> Result<Arc<dyn Store>, Failure> {
     let waits = !once && session.settings.location.value.is_server();
     loop {
         match open::ready(&session.settings.location).await {

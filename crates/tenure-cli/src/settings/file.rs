@@ -9,8 +9,8 @@ use super::{FileSchedule, Origin, Setting};
 use crate::failure::Failure;
 
 /// Every key whose value is text.
-const KEYS: [&str; 9] =
-    ["database", "data_dir", "tenant", "actor", "worker_id", "log", "log_level", "retention", "grace"];
+const KEYS: [&str; 10] =
+    ["database", "data_dir", "tenant", "actor", "worker_id", "log", "log_level", "retention", "grace", "listen"];
 /// The keys that are tables.
 const GATES: &str = "gates";
 const SCHEDULES: &str = "schedules";

@@ -3,6 +3,7 @@
 //! Every command checks them, not only the worker: a typing error in a file that many commands read is found by the
 //! first of them.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
@@ -40,6 +41,16 @@ pub(crate) struct WorkerFlags {
     /// How long running jobs may take to end when it is told to stop [default: 30s]
     #[arg(long, value_name = "DURATION", help_heading = "Worker options")]
     grace: Option<String>,
+    /// Where the server listens, said by its own commands.
+    #[arg(skip)]
+    listen: Option<String>,
+}
+
+impl WorkerFlags {
+    /// The same, and where a server listens.
+    pub(crate) fn with_listen(&self, listen: Option<String>) -> Self {
+        Self { listen, ..self.clone() }
+    }
 }
 
 /// What a worker needs to know, checked.
@@ -53,6 +64,8 @@ pub(crate) struct WorkerSettings {
     pub(crate) retention: Setting<Duration>,
     /// How long running jobs may take to end.
     pub(crate) grace: Setting<Duration>,
+    /// Where a server of this machine listens.
+    pub(crate) listen: Setting<SocketAddr>,
 }
 
 /// Who reads the log.
@@ -95,12 +108,14 @@ impl WorkerSettings {
         let log = find((&flags.log, "--log"), &["TENURE_LOG"], "log")?;
         let log_level = find((&flags.log_level, "--log-level"), &["TENURE_LOG_LEVEL"], "log_level")?;
         let retention = find((&flags.retention, "--retention"), &["TENURE_RETENTION"], "retention")?;
+        let listen = find((&flags.listen, "--listen"), &["TENURE_LISTEN"], "listen")?;
         let grace = find((&flags.grace, "--grace"), &["TENURE_GRACE"], "grace")?;
         Ok(Self {
             id: id.map(|said| said.check(WorkerName::new)).transpose()?,
             log: or_default(log, LogFormat::default(), |text| LogFormat::parse(&text))?,
             log_level: or_default(log_level, LogLevel::default(), |text| LogLevel::parse(&text))?,
             retention: or_default(retention, RETENTION_DEFAULT, |text| read_retention(&text))?,
+            listen: or_default(listen, tenure_server::Options::default().listen, |text| read_listen(&text))?,
             grace: or_default(grace, GRACE_DEFAULT, |text| read_grace(&text))?,
         })
     }
@@ -120,6 +135,11 @@ fn read_retention(text: &str) -> Result<Duration, Invalid> {
         return Err(Invalid::new("retention", text, "ended jobs are kept for at least 1s, such as 7d"));
     }
     Ok(retention)
+}
+
+fn read_listen(text: &str) -> Result<SocketAddr, Invalid> {
+    let limit = "it is an address and a port, such as 127.0.0.1:7400 or [::1]:7400; port 0 is any free one";
+    text.parse().map_err(|_| Invalid::new("listen", text, limit))
 }
 
 fn read_grace(text: &str) -> Result<Duration, Invalid> {

@@ -30,6 +30,7 @@ mod release_unknown;
 mod prune;
 mod show;
 
+mod access;
 mod admin;
 mod cache;
 mod count;
@@ -65,6 +66,7 @@ pub use self::release_unknown::*;
 pub use self::prune::*;
 pub use self::show::*;
 
+pub use self::access::*;
 pub use self::admin::*;
 pub use self::cache::*;
 pub use self::count::*;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use tenure_core::journal::JournalEvent;
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::worker_loop::State;
 use tenure_core::{How, WorkerId};
 use tenure_store::StoreError;
 use tenure_store::lease::Ended;
-use tenure_store::worker::{About, Beat, QUEUES_MAX, WorkerRecord};
+use tenure_store::operate::Word;
+use tenure_store::worker::{About, Beat, Order, OrderWorker, QUEUES_MAX, WorkerRecord};
 
 use crate::fixture::{Fixture, success};
 
@@ -25,7 +27,7 @@ async fn list(t: &Fixture) -> Vec<WorkerRecord> {
 pub async fn a_worker_is_listed_with_its_last_beat(t: Fixture) {
     let (id, registered_at) = (t.worker("host-1").await, t.clock.now());
     let name = WorkerName::new("host-1").expect("a name");
-    let silent = WorkerRecord { id, name, registered_at, beat: None, seen_at: None };
+    let silent = WorkerRecord { id, name, registered_at, beat: None, seen_at: None, order: Order::Work };
     assert_eq!(list(&t).await, std::slice::from_ref(&silent));
     for (said, state) in (0..).zip(State::ALL) {
         t.advance(Duration::from_secs(5));
@@ -81,6 +83,45 @@ pub async fn a_beat_of_nobody_is_refused(t: Fixture) {
     let most = Beat { about: About { queues: most, ..about }, ..beat(worker) };
     t.store.beat_worker(most.clone()).await.expect("beat");
     assert_eq!(list(&t).await[0].beat, Some(most));
+}
+
+/// It hears of its order with every beat until there is another one; only a change is written down.
+pub async fn a_worker_hears_what_it_is_told(t: Fixture) {
+    let worker = t.worker("one").await;
+    assert_eq!(t.store.beat_worker(beat(worker)).await.expect("beat"), Order::Work);
+    let word = Word { actor: Some("ops".into()), reason: Some("deploy".into()) };
+    for order in [Order::Quiet, Order::Quiet, Order::Stop, Order::Work] {
+        let request = OrderWorker { worker, order, word: word.clone() };
+        t.store.order_worker(request).await.expect("order");
+        assert_eq!(t.store.beat_worker(beat(worker)).await.expect("beat"), order);
+        assert_eq!(list(&t).await[0].order, order);
+        assert_eq!(t.store.show_worker(worker).await.expect("show"), list(&t).await[0]);
+    }
+    let events: Vec<_> = t.journal().await.into_iter().map(|row| (row.event, row.actor, row.reason)).collect();
+    assert_eq!(events, vec![(JournalEvent::WorkerOrdered, word.actor.clone(), word.reason.clone()); 3]);
+    let nobody = OrderWorker { worker: WorkerId(worker.0 + 1), order: Order::Stop, word };
+    let unknown = t.store.show_worker(nobody.worker).await;
+    assert!(matches!(unknown, Err(StoreError::NotFound(_))), "{unknown:?}");
+    let refused = t.store.order_worker(nobody).await;
+    assert!(matches!(refused, Err(StoreError::NotFound(_))), "{refused:?}");
+}
+
+/// A lease is found with the time it was claimed with, by its own worker, while it is there.
+pub async fn a_lease_is_found_by_its_own_worker(t: Fixture) {
+    let (one, other) = (t.worker("one").await, t.worker("other").await);
+    let job = t.enqueue().await;
+    let (lease, _) = t.claim_one(one).await;
+    let invented = tenure_core::LeaseNo(lease.0 + 7);
+    let find = async |worker| t.store.find_leases(worker, vec![lease, invented]).await.expect("find");
+    let ttl = tenure_store::operate::LEASE_TTL_DEFAULT;
+    assert_eq!(find(one).await, [(lease, ttl)]);
+    assert_eq!(find(other).await, []);
+    t.advance(Duration::from_secs(30));
+    let renewed = tenure_store::lease::RenewLeases { worker: one, leases: vec![lease] };
+    t.store.renew_leases(renewed).await.expect("renew");
+    assert_eq!(find(one).await, [(lease, ttl)]);
+    t.end(one, lease, job, success()).await;
+    assert_eq!(find(one).await, []);
 }
 
 /// The clock of a store is the one that a test moves, back as well.

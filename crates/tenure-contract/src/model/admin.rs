@@ -10,7 +10,7 @@ use tenure_core::name::{KindName, QueueName, WorkerName};
 use tenure_core::{How, JobId, State, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, Quota, SetQueue, Word};
 use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
-use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, Store, StoreError, WakeStore};
 
 use super::ModelStore;
@@ -18,6 +18,20 @@ use super::gates::wrong_permits;
 use super::mutant::Mutant;
 use super::run_steps::is_needed;
 use super::tables::{Row, Tables};
+
+/// Enters a start of a worker process.
+pub(super) fn register(tables: &mut Tables, name: WorkerName, now: Timestamp) -> Result<WorkerId, StoreError> {
+    let next = i32::try_from(tables.workers.len() + 1);
+    let id = next.map(WorkerId).map_err(|_| StoreError::Corrupt("too many".into()))?;
+    let worker = WorkerRecord { id, name, registered_at: now, beat: None, seen_at: None, order: Order::Work };
+    tables.workers.push(worker);
+    Ok(id)
+}
+
+fn find(tables: &mut Tables, worker: WorkerId) -> Result<&mut WorkerRecord, StoreError> {
+    let found = tables.workers.iter_mut().find(|known| known.id == worker);
+    found.ok_or_else(|| StoreError::NotFound(format!("worker {worker}")))
+}
 
 #[async_trait]
 impl AdminStore for ModelStore {
@@ -30,21 +44,25 @@ impl AdminStore for ModelStore {
     }
 
     async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
+        self.transact(|tables, now| register(tables, name.clone(), now))
+    }
+
+    async fn beat_worker(&self, beat: Beat) -> Result<Order, StoreError> {
+        beat.check()?;
         self.transact(|tables, now| {
-            let next = i32::try_from(tables.workers.len() + 1);
-            let id = next.map(WorkerId).map_err(|_| StoreError::Corrupt("too many".into()))?;
-            let name = name.clone();
-            tables.workers.push(WorkerRecord { id, name, registered_at: now, beat: None, seen_at: None });
-            Ok(id)
+            let worker = find(tables, beat.worker)?;
+            (worker.beat, worker.seen_at) = (Some(beat), Some(now));
+            Ok(worker.order)
         })
     }
 
-    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
-        beat.check()?;
+    async fn order_worker(&self, request: OrderWorker) -> Result<(), StoreError> {
+        request.word.check()?;
         self.transact(|tables, now| {
-            let worker = tables.workers.iter_mut().find(|worker| worker.id == beat.worker);
-            let worker = worker.ok_or_else(|| StoreError::NotFound(format!("worker {}", beat.worker)))?;
-            (worker.beat, worker.seen_at) = (Some(beat), Some(now));
+            let worker = find(tables, request.worker)?;
+            if std::mem::replace(&mut worker.order, request.order) != request.order {
+                tables.write(now, None, JournalEvent::WorkerOrdered, None, Vec::new(), &request.word);
+            }
             Ok(())
         })
     }
@@ -57,6 +75,13 @@ impl AdminStore for ModelStore {
             workers.sort_by_key(|worker| std::cmp::Reverse((worker.seen_at, worker.id)));
             workers.truncate(limit as usize);
             Ok(workers)
+        })
+    }
+
+    async fn show_worker(&self, worker: WorkerId) -> Result<WorkerRecord, StoreError> {
+        self.look(|tables, _| {
+            let found = tables.workers.iter().find(|known| known.id == worker).cloned();
+            found.ok_or_else(|| StoreError::NotFound(format!("worker {worker}")))
         })
     }
 

@@ -144,13 +144,11 @@ impl ModelStore {
             let expires_at = unique.policy.window().map(|window| now.plus(window));
             tables.keys.insert(name, Key { job: asked.id, policy: unique.policy, expires_at });
         }
-        if !tables.tenants.contains(&asked.tenant) {
-            tables.tenants.push(asked.tenant.clone());
-        }
-        let tenant = tables.tenants.iter().position(|tenant| *tenant == asked.tenant).map(|at| at as i64 + 1);
+        let tenant = tables.tenant_no(&asked.tenant);
         let Queue { fair, quota, .. } = tables.queues.entry(asked.queue.clone()).or_default().clone();
-        let line = Line::new(tenant.filter(|_| fair), asked.gate.as_ref());
-        if let Some(quota) = quota
+        let line = Line::new(fair.then_some(tenant), asked.gate.as_ref());
+        let own = tables.tenant_quotas.get(&asked.tenant).copied().filter(|_| fair);
+        if let Some(quota) = own.or(quota)
             && room == Room::Needed
             && tables.pending(&asked.queue, fair.then_some(line.tenant())) >= quota as usize
         {

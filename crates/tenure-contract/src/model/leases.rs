@@ -159,6 +159,18 @@ impl LeaseStore for ModelStore {
         })
     }
 
+    async fn find_leases(
+        &self,
+        worker: WorkerId,
+        leases: Vec<LeaseNo>,
+    ) -> Result<Vec<(LeaseNo, Duration)>, StoreError> {
+        self.look(|tables, _| {
+            let mine = |no: LeaseNo| tables.leases.get(&no).filter(|lease| lease.worker == worker);
+            let ttl = |lease: &Lease| lease.expires_at.since(lease.renewed_at.unwrap_or(lease.claimed_at));
+            Ok(leases.into_iter().filter_map(|no| Some((no, ttl(mine(no)?)))).collect())
+        })
+    }
+
     async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
         self.look(|tables, _| Ok(tables.newest_lease()))
     }

@@ -6,9 +6,10 @@
 //!
 //! # Layout
 //! - `tables`: the rows, and the one function that lets core decide and writes what it says
-//! - `jobs`, `leases`, `gates`, `schedules`, `runs`, `cache`, `journal`, `admin`: the verbs by noun
+//! - `jobs`, `leases`, `gates`, `schedules`, `runs`, `cache`, `access`, `journal`, `admin`: the verbs by noun
 //! - [`mutant`]: ways to break it on purpose, to see that the suite notices
 
+mod access;
 mod admin;
 mod cache;
 mod gates;

@@ -9,10 +9,11 @@ use tenure_core::name::{GateName, QueueName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::unique::Policy;
 use tenure_core::{
-    Effect, Event, How, Job, JobId, Json, LeaseNo, Line, NewJob, Part, PartitionName, Refused, RunId, State, Timestamp,
-    WorkerId, apply,
+    Effect, Event, How, Job, JobId, Json, KeyId, LeaseNo, Line, NewJob, Part, PartitionName, Refused, RunId, State,
+    Timestamp, WorkerId, apply,
 };
 use tenure_store::StoreError;
+use tenure_store::access::{KeyRecord, RemoteToken};
 use tenure_store::cache::Cached;
 use tenure_store::lease::EndJob;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
@@ -33,6 +34,9 @@ pub(super) struct Tables {
     pub(super) queues: BTreeMap<QueueName, Queue>,
     /// In the order they came; a tenant's place is its number.
     pub(super) tenants: Vec<TenantName>,
+    pub(super) tenant_quotas: BTreeMap<TenantName, u32>,
+    pub(super) api_keys: BTreeMap<KeyId, KeyRecord>,
+    pub(super) remotes: BTreeMap<WorkerId, RemoteToken>,
     pub(super) rules: BTreeMap<Pattern, GateRule>,
     pub(super) gates: BTreeMap<GateName, GateRow>,
     pub(super) schedules: BTreeMap<ScheduleKey, ScheduleRow>,
@@ -136,6 +140,15 @@ pub(super) fn key_name(asked: &NewJob) -> Option<KeyName> {
 }
 
 impl Tables {
+    /// The number of a tenant, which is made known.
+    pub(super) fn tenant_no(&mut self, tenant: &TenantName) -> i64 {
+        let at = self.tenants.iter().position(|known| known == tenant).unwrap_or_else(|| {
+            self.tenants.push(tenant.clone());
+            self.tenants.len() - 1
+        });
+        at as i64 + 1
+    }
+
     /// How many jobs are stored in a queue and not yet claimed: of a tenant, as its lines tell, or of all.
     pub(super) fn pending(&self, queue: &QueueName, tenant: Option<&str>) -> usize {
         let waits = |row: &&Row| matches!(row.job.state, State::Waiting | State::Queued | State::Retryable);

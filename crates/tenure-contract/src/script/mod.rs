@@ -119,6 +119,7 @@ async fn verb(at: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
         "open" => operate::open(at, line).await,
         "pause" | "resume" => operate::pause(at, line).await,
         "queue" => operate::queue(at, line).await,
+        "tenant" => operate::tenant(at, line).await,
         "prune" => operate::prune(at, line).await,
         "rule" => gate::rule(at, line).await,
         "gate" => gate::gate(at, line).await,

@@ -1,8 +1,9 @@
-//! What operators and policies ask for: cancel, requeue, open, pause, resume, queue, prune.
+//! What operators and policies ask for: cancel, requeue, open, pause, resume, queue, tenant, prune.
 
 use tenure_core::JobId;
 use tenure_core::name::{QueueName, TenantName};
 use tenure_store::StoreError;
+use tenure_store::access::SetTenant;
 use tenure_store::operate::{
     CancelJob, Canceled, LEASE_TTL_DEFAULT, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue, Word,
 };
@@ -54,6 +55,15 @@ pub(super) async fn queue(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome,
     let quota = line.parsed("quota")?;
     let done = run.t.store.set_queue(SetQueue { fair, quota, ..SetQueue::new(queue, lease_ttl) }).await;
     Ok(Outcome { expected: line.expected_or("done"), got: words(run, done.map(|()| "done")) })
+}
+
+/// `tenant acme [quota=3|none]`
+pub(super) async fn tenant(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
+    let tenant: TenantName =
+        line.word("a tenant")?.parse().map_err(|refused: tenure_core::Invalid| refused.to_string())?;
+    let request = SetTenant { tenant, quota: line.parsed("quota")?, word: word(line) };
+    let done = run.t.store.set_tenant(request).await;
+    Ok(Outcome { expected: line.expected_or("done"), got: words(run, done.map(|_| "done")) })
 }
 
 /// `prune [older_than=7d] [limit=…] [dead] -> 3`

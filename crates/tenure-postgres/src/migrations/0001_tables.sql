@@ -13,7 +13,9 @@ create table tenure.home (
 
 create table tenure.tenant (
   id int generated always as identity primary key,
-  name text not null unique check (name ~ '^[A-Za-z0-9._:/-]{1,100}$')
+  name text not null unique check (name ~ '^[A-Za-z0-9._:/-]{1,100}$'),
+  -- Pending jobs it may have in each fair queue, instead of the queue's own quota.
+  quota int check (quota between 1 and 100000)
 );
 
 create table tenure.queue (

@@ -92,12 +92,14 @@ create function tenure.idempotency_scope() returns text language sql immutable p
 -- same time do not see each other. A consolidate always has room: its run could not end without it.
 create function tenure.refuse_beyond_quota(_jobs uuid[]) returns void language plpgsql as $$
 declare f record; begin
-  select q.name, q.quota, (select t.name from tenure.tenant t where t.id::text = l.tenant) as tenant into f
+  select q.name, m.quota, t.name as tenant into f
     from (select distinct r.queue, split_part(r.line, '/', 1) as tenant from tenure.ready r join tenure.job j on j.id = r.job
       where r.job = any (_jobs) and (j.part is null or right(j.part, 12) <> '/consolidate')) l
     join tenure.queue q on q.id = l.queue
-    where q.quota < (select count(*) from (
-      select from tenure.ready r where r.queue = l.queue and r.line >= l.tenant and (not q.fair or r.line < l.tenant || '0') limit q.quota + 1) p)
+    left join tenure.tenant t on q.fair and t.id::text = l.tenant
+    cross join lateral (select coalesce(t.quota, q.quota) as quota) m
+    where m.quota < (select count(*) from (
+      select from tenure.ready r where r.queue = l.queue and r.line >= l.tenant and (not q.fair or r.line < l.tenant || '0') limit m.quota + 1) p)
     limit 1;
   if found then
     raise exception 'queue `%` is full%: its quota is % pending jobs; come again when some are claimed, or raise it with `tenure queues set % --quota N`',
@@ -193,7 +195,8 @@ begin
     select case when j.id = any (waits) then 'infinity' else j.run_at end, j.id, j.queue, j.line, j.priority, case when j.id = any (waits) then 2 else 0 end from j
   )
   select array_agg(j.id) into stored from j;
-  if stored <> '{}' and exists (select from tenure.queue q where q.id = any (queues) and q.quota is not null) then
+  if stored <> '{}' and exists (select from tenure.queue q where q.id = any (queues)
+      and (q.quota is not null or q.fair and exists (select from tenure.tenant t where t.id = any (tenants) and t.quota is not null))) then
     perform tenure.refuse_beyond_quota(stored);
   end if;
   if cardinality(stored) = cardinality(_ids) then

@@ -40,7 +40,7 @@ create table tenure.schedule_fire (
 -- event: from 27 on what happens to schedules; a few numbers are kept for what comes next. Not validated, as in 0008.
 alter table tenure.journal
   drop constraint journal_event_check,
-  add constraint journal_event_check check (event between 1 and 39 and event not in (10, 19)) not valid;
+  add constraint journal_event_check check (event between 1 and 79 and event not in (10, 19)) not valid;
 
 create or replace view tenure.audit_log as
 select g.id, g.at, coalesce(w.name, g.actor) as who,

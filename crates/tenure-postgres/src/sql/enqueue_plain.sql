@@ -1,6 +1,6 @@
 -- enqueue_plain.sql: store jobs that have no keys, all or none, in one plan. One row: they are stored.
--- Zero rows: nothing is stored, and enqueue_jobs.sql says what to do, because a queue or a tenant is new, a queue has a
--- quota or gets its first job with a gate, or an id is not of these days. An id that is taken raises 23505, and enqueue_jobs.sql tells which job it stands for.
+-- Zero rows: nothing is stored, and enqueue_jobs.sql says what to do, because a queue or a tenant is new, one of them has
+-- a quota, a queue gets its first job with a gate, or an id is not of these days. An id that is taken raises 23505, and enqueue_jobs.sql tells which job it stands for.
 --   $1 … $13 columns, $14 now or null for the clock, $15 gates (null: nobody has one)
 --
 -- Ids of version 7 sort by their time, so two of them bound the days around now. The rows are sorted, and a ready row
@@ -16,7 +16,7 @@ with moment as materialized (
       $10::smallint[], $11::smallint[], $12::text[], $13::text[], $15::text[])
     i (id, tenant, queue, kind, payload, priority, run_at, delay_ms, waiting, max_attempts, max_losses, backoff, trace, gate)
   join tenure.queue q on q.name = i.queue and q.quota is null and (q.lined or i.gate is null)
-  join tenure.tenant t on t.name = i.tenant
+  join tenure.tenant t on t.name = i.tenant and (t.quota is null or not q.fair)
   join moment m on i.id > m.first and i.id < m.last
   order by i.id
 ), whole as materialized (

@@ -21,7 +21,7 @@ use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, Operat
 use tenure_store::journal::JournalPage;
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
-use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, CacheStore, GateStore, JobStore, JournalStore, Store, StoreError, WakeStore};
 
 use super::net::{Twice, Verb, Wire};
@@ -102,6 +102,7 @@ impl JobStore for Wire {
 }
 
 tenure_store::forward_runs!(Wire, store);
+tenure_store::forward_access!(Wire, store);
 
 #[async_trait]
 impl CacheStore for Wire {
@@ -162,12 +163,20 @@ impl AdminStore for Wire {
         .await
     }
 
-    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
+    async fn order_worker(&self, request: OrderWorker) -> Result<(), StoreError> {
+        self.store.order_worker(request).await
+    }
+
+    async fn beat_worker(&self, beat: Beat) -> Result<Order, StoreError> {
         self.send(Verb("beat", Twice::Later), String::new(), ok, move |site| {
             let beat = beat.clone();
             Box::pin(async move { site.store.beat_worker(beat).await })
         })
         .await
+    }
+
+    async fn show_worker(&self, worker: WorkerId) -> Result<WorkerRecord, StoreError> {
+        self.store.show_worker(worker).await
     }
 
     async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {

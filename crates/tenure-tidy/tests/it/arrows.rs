@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-postgres", &["tenure-core", "tenure-store"]),
     ("tenure-sqlite", &["tenure-core", "tenure-store"]),
     ("tenure-worker", &["tenure-core", "tenure-store"]),
+    ("tenure-server", &["tenure-core", "tenure-store"]),
     ("tenure-macros", &["tenure-core"]),
     ("tenure", &["tenure-core", "tenure-store", "tenure-worker", "tenure-macros", "tenure-postgres", "tenure-sqlite"]),
     (
@@ -20,7 +21,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "tenure-cli",
-        &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite", "tenure-bench"],
+        &[
+            "tenure-core",
+            "tenure-store",
+            "tenure-worker",
+            "tenure-server",
+            "tenure-postgres",
+            "tenure-sqlite",
+            "tenure-bench",
+        ],
     ),
     (
         "tenure-e2e",

@@ -20,7 +20,7 @@ use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
-use tenure_store::worker::{Beat, WorkerRecord};
+use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{
     AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
 };
@@ -183,6 +183,14 @@ impl LeaseStore for Flaky {
         self.inner.drop_leases(worker, leases).await
     }
 
+    async fn find_leases(
+        &self,
+        worker: WorkerId,
+        leases: Vec<LeaseNo>,
+    ) -> Result<Vec<(LeaseNo, Duration)>, StoreError> {
+        self.inner.find_leases(worker, leases).await
+    }
+
     async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {
         self.inner.newest_lease().await
     }
@@ -264,6 +272,7 @@ impl GateStore for Flaky {
 }
 
 tenure_store::forward_runs!(Flaky, inner);
+tenure_store::forward_access!(Flaky, inner);
 
 #[async_trait]
 impl CacheStore for Flaky {
@@ -313,12 +322,20 @@ impl AdminStore for Flaky {
         self.inner.register_worker(name).await
     }
 
-    async fn beat_worker(&self, beat: Beat) -> Result<(), StoreError> {
+    async fn beat_worker(&self, beat: Beat) -> Result<Order, StoreError> {
         self.inner.beat_worker(beat).await
+    }
+
+    async fn order_worker(&self, request: OrderWorker) -> Result<(), StoreError> {
+        self.inner.order_worker(request).await
     }
 
     async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
         self.inner.list_workers(limit).await
+    }
+
+    async fn show_worker(&self, worker: WorkerId) -> Result<WorkerRecord, StoreError> {
+        self.inner.show_worker(worker).await
     }
 
     async fn now(&self) -> Result<Timestamp, StoreError> {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tenure_core::journal::JournalRow;
 use tenure_store::{Store, StoreError};
 
-use super::newest::{all_of, newest};
+use tenure_store::journal::{all_of, newest};
 
 /// Seals looked at in one go.
 const PAGE_SEALS: u32 = 100;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use clap::Args;
 use tenure_core::journal::JournalRow;
 
-use super::newest::newest;
 use super::seen::Seen;
 use crate::args::page_size;
 use crate::command::{Answer, Session};
@@ -15,7 +14,8 @@ use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
-use crate::wire::JournalLine;
+use tenure_server::wire::journal::JournalLine;
+use tenure_store::journal::newest;
 
 /// Pause between two looks.
 const EVERY: Duration = Duration::from_secs(1);

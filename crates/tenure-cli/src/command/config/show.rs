@@ -27,6 +27,7 @@ tenure.toml knows these keys, all of them text:
   log_level = \"info\"                       off, error, warn, info, debug or trace
   retention = \"7d\"                         how long ended jobs are kept
   grace     = \"30s\"                        how long running jobs may take to end
+  listen    = \"127.0.0.1:7400\"             where tenure server listens
 Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL or DATABASE_URL, the worker's
 name TENURE_WORKER_ID or WORKER_ID. Passwords are never shown.";
 
@@ -66,7 +67,7 @@ pub(super) fn run(session: &mut Session) -> Result<Answer, Failure> {
     Ok(Answer::Done)
 }
 
-fn rows(settings: &Settings) -> [Row; 8] {
+fn rows(settings: &Settings) -> [Row; 9] {
     let worker = &settings.worker;
     let tenant = optional("tenant", settings.tenant.as_ref(), ToString::to_string);
     let mut actor = optional("actor", settings.actor.as_ref(), Clone::clone);
@@ -81,6 +82,7 @@ fn rows(settings: &Settings) -> [Row; 8] {
         said("log_level", &worker.log_level, |level| level.as_str().to_owned()),
         said("retention", &worker.retention, format),
         said("grace", &worker.grace, format),
+        said("listen", &worker.listen, ToString::to_string),
     ]
 }
 

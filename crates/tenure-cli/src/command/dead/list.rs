@@ -17,7 +17,7 @@ use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
-use crate::wire::JobLine;
+use tenure_server::wire::job::JobLine;
 
 /// Jobs looked at where nobody says otherwise.
 const GROUPED_DEFAULT: u64 = 100_000;

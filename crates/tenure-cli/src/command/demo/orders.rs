@@ -15,8 +15,8 @@ use super::kinds::{
     CartSync, CatalogExport, CatalogPage, CatalogPublish, ImageResize, InvoiceSend, Named, NewsletterSend, PRICES,
     PageFetch, ParcelTrack, PriceFetch, ReportBuild, ReviewAsk, StockAlert,
 };
-use crate::command::enqueue::ids::Ids;
 use crate::failure::Failure;
+use tenure_server::new_job::Ids;
 
 /// A review is asked for so long after the order.
 pub(super) const REVIEW_DELAY: Duration = Duration::from_secs(2);
@@ -98,7 +98,7 @@ impl Producer {
     }
 
     fn next_id(&self) -> Result<JobId, Failure> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).next()
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).make().map_err(Failure::from)
     }
 
     /// Everything that can happen to a job, once or twice.

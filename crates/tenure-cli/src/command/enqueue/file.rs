@@ -15,13 +15,11 @@ use tenure_core::{NewJob, Timestamp};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::{Store, StoreError};
 
-use super::draft::Draft;
-use super::ids::Ids;
-use super::line::{self, BadLine};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::moment;
 use crate::progress::Progress;
+use tenure_server::new_job::{BadLine, Draft, Ids, line};
 
 /// Jobs sent at once.
 const BATCH_JOBS_MAX: usize = 1_000;
@@ -167,7 +165,8 @@ fn read(text: &str, flags: &Draft, ids: &mut Ids, now: Timestamp) -> Result<Opti
     }
     let draft = line::read(text)?.or(flags);
     let draft = Draft { unique_policy: draft.unique_policy.filter(|_| draft.unique.is_some()), ..draft };
-    let job = draft.into_job(ids).map_err(|failure| BadLine::new(failure.message()))?;
+    let id = ids.make().map_err(|error| BadLine::new(format!("no random bits for a job id: {error}")))?;
+    let job = draft.into_job(id)?;
     job.check(now)?;
     Ok(Some(job))
 }

@@ -8,7 +8,7 @@ use tenure_store::{Store, StoreError};
 
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::wire::RuleLine;
+use tenure_server::wire::gate::RuleLine;
 
 const EXAMPLES: &str = "\
 Examples:

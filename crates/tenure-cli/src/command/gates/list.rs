@@ -12,7 +12,7 @@ use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::moment;
 use crate::table::{Cell, Table};
-use crate::wire::{GateLine, RuleLine};
+use tenure_server::wire::gate::{GateLine, RuleLine};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -10,7 +10,7 @@ use tenure_store::gate::{GateAct, OperateGate};
 use crate::args::{WordArgs, gate, limit};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::wire::GateLine;
+use tenure_server::wire::gate::GateLine;
 
 #[derive(Debug, Args)]
 pub(super) struct OperateArgs {

@@ -8,7 +8,7 @@ use super::show::allows;
 use crate::args::{WordArgs, limit, pattern};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::wire::RuleLine;
+use tenure_server::wire::gate::RuleLine;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
-use crate::wire::GateLine;
+use tenure_server::wire::gate::GateLine;
 
 const EXAMPLES: &str = "\
 Examples:

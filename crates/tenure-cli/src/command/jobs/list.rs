@@ -15,7 +15,7 @@ use crate::moment;
 use crate::paint::Paint;
 use crate::pretty::error_text;
 use crate::table::{Cell, Table, shorten};
-use crate::wire::JobLine;
+use tenure_server::wire::job::JobLine;
 
 /// Characters of an error in a list; `jobs show` has all of it.
 const ERROR_CHARS_MAX: usize = 60;

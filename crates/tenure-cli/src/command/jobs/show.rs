@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::paint::Paint;
 use crate::pretty::{self, error_text};
 use crate::table::{Cell, Table, printable};
-use crate::wire::JobDocument;
+use tenure_server::wire::job::JobDocument;
 
 const EXAMPLES: &str = "\
 Examples:

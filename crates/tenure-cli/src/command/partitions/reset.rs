@@ -7,12 +7,12 @@ use tenure_store::run::{OperatePartition, PartitionAct, check_offset};
 
 use super::{find, name, refused};
 use crate::args::{TenantArg, WordArgs, limit, run_id};
-use crate::command::enqueue::ids::Ids;
 use crate::command::runs::unknown;
 use crate::command::{Answer, Session};
 use crate::confirm;
 use crate::failure::Failure;
-use crate::wire::run::PartitionLine;
+use tenure_server::new_job::Ids;
+use tenure_server::wire::run::PartitionLine;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +61,7 @@ pub(super) async fn run(args: ResetArgs, session: &mut Session) -> Result<Answer
             format!("Partition {name} is {state} at offset {at}, with {rows} rows. Begin again at {offset}?");
         confirm::ask(&question, &session.out)?;
     }
-    let act = PartitionAct::Reset { offset, job: Ids::new().next()? };
+    let act = PartitionAct::Reset { offset, job: Ids::new().make()? };
     let request = OperatePartition { sight: sight.clone(), run, partition: name.clone(), act, word };
     store.operate_partition(request).await.map_err(|error| refused(run, error))?;
     let after = find(&*store, &sight, run, &name).await?;

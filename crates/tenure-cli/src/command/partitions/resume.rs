@@ -17,7 +17,7 @@ use crate::confirm;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::wire::run::PartitionLine;
+use tenure_server::wire::run::PartitionLine;
 
 /// Refusals that are printed one by one.
 const REFUSALS_SHOWN_MAX: usize = 20;

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
-use crate::wire::QueueLine;
+use tenure_server::wire::worker::QueueLine;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,7 @@ use crate::args::{TenantArg, WordArgs, run_id};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::wire::run::RunLine;
+use tenure_server::wire::run::RunLine;
 
 /// Batches of jobs that are canceled before the rest is left to the workers: some hundred thousand jobs.
 const ROUNDS_MAX: u32 = 500;

@@ -15,7 +15,7 @@ use crate::moment;
 use crate::paint::Paint;
 use crate::pretty::error_text;
 use crate::table::{Cell, Table, shorten};
-use crate::wire::run::RunLine;
+use tenure_server::wire::run::RunLine;
 
 /// Characters of an error in a list; `runs show` has all of it.
 const ERROR_CHARS_MAX: usize = 60;

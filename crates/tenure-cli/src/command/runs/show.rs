@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::paint::Paint;
 use crate::pretty::error_text;
 use crate::table::{Cell, Table};
-use crate::wire::run::RunDocument;
+use tenure_server::wire::run::RunDocument;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -21,7 +21,7 @@ use crate::paint::Paint;
 use crate::pretty::error_text;
 use crate::screen::Screen;
 use crate::table::{Cell, Table};
-use crate::wire::run::RunLine;
+use tenure_server::wire::run::RunLine;
 
 /// Partitions that are read for a picture; a screen has not more rows.
 const PARTITIONS_MAX: u32 = 100;

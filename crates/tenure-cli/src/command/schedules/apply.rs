@@ -9,7 +9,7 @@ use tenure_store::{Store, StoreError};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::settings::FileSchedule;
-use crate::wire::schedule::ScheduleLine;
+use tenure_server::wire::schedule::ScheduleLine;
 
 const EXAMPLES: &str = "\
 Examples:

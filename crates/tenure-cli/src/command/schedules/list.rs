@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
-use crate::wire::schedule::ScheduleLine;
+use tenure_server::wire::schedule::ScheduleLine;
 
 const EXAMPLES: &str = "\
 Examples:

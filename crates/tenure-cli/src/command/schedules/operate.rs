@@ -9,7 +9,7 @@ use super::name;
 use crate::args::{TenantArg, WordArgs};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::wire::schedule::ScheduleLine;
+use tenure_server::wire::schedule::ScheduleLine;
 
 #[derive(Debug, Args)]
 pub(super) struct OperateArgs {

@@ -14,7 +14,7 @@ use crate::args::{TenantArg, WordArgs, gate, kind, limit, queue};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::moment;
-use crate::wire::schedule::ScheduleLine;
+use tenure_server::wire::schedule::ScheduleLine;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
-use crate::wire::schedule::ScheduleLine;
+use tenure_server::wire::schedule::ScheduleLine;
 
 /// Fires shown unless asked for more.
 const FIRES: usize = 10;

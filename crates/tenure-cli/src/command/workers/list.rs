@@ -1,23 +1,19 @@
 //! `tenure workers list`: who works, where, on which queues.
 
-use std::time::Duration;
-
 use clap::Args;
 use tenure_core::name::QueueName;
 use tenure_core::worker_loop::State;
 use tenure_core::{Timestamp, WorkerId};
 use tenure_store::operate::BATCH_MAX;
-use tenure_store::worker::WorkerRecord;
+use tenure_store::worker::{Standing, WorkerRecord};
 
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
-use crate::wire::WorkerLine;
+use tenure_server::wire::worker::WorkerLine;
 
-/// A worker beats every few seconds; who was silent for so long is not there any more, or cannot reach the store.
-const GONE_AFTER: Duration = Duration::from_secs(30);
 /// Characters of the list of queues; --json has all.
 const QUEUES_CHARS_MAX: usize = 40;
 /// Characters of a name or a host.
@@ -41,18 +37,6 @@ pub(super) struct ListArgs {
     all: bool,
 }
 
-/// What a worker is, as far as the registry knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    There(State),
-    /// Registered a moment ago, and has not said anything yet.
-    New,
-    /// It said that it stopped.
-    Stopped,
-    /// It said nothing for too long.
-    Gone,
-}
-
 pub(super) async fn run(args: &ListArgs, session: &mut Session) -> Result<Answer, Failure> {
     let store = session.store().await?;
     let workers = store.list_workers(BATCH_MAX).await?;
@@ -61,7 +45,7 @@ pub(super) async fn run(args: &ListArgs, session: &mut Session) -> Result<Answer
     let (there, gone): (Vec<_>, Vec<_>) = workers
         .into_iter()
         .map(|worker| (Standing::of(&worker, now), worker))
-        .partition(|(standing, _)| matches!(standing, Standing::There(_) | Standing::New));
+        .partition(|(standing, _)| standing.is_there());
     let hidden = if args.all { 0 } else { gone.len() };
     let mut shown = there;
     if args.all {
@@ -94,7 +78,7 @@ fn table(workers: &[(Standing, WorkerRecord)], now: Timestamp) -> Table {
         let mut cells = vec![
             shorten(worker.name.as_str(), NAME_CHARS_MAX).into(),
             Cell::number(number),
-            Cell::painted(standing.as_str(), standing.paint()),
+            Cell::painted(standing.as_str(), paint(*standing)),
         ];
         let seen = worker.seen_at.unwrap_or(worker.registered_at);
         let seen = Cell::dim(moment::relative(seen, now));
@@ -120,33 +104,12 @@ fn queues(queues: &[(QueueName, u32)]) -> String {
     queues.iter().map(|(queue, slots)| format!("{queue} {slots}")).collect::<Vec<_>>().join(", ")
 }
 
-impl Standing {
-    fn of(worker: &WorkerRecord, now: Timestamp) -> Self {
-        let silent = now.since(worker.seen_at.unwrap_or(worker.registered_at)) >= GONE_AFTER;
-        match worker.beat.as_ref().map(|beat| beat.state) {
-            Some(State::Stopped) => Self::Stopped,
-            _ if silent => Self::Gone,
-            Some(state) => Self::There(state),
-            None => Self::New,
-        }
-    }
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::There(state) => state.as_str(),
-            Self::New => "new",
-            Self::Stopped => "stopped",
-            Self::Gone => "gone",
-        }
-    }
-
-    const fn paint(self) -> Paint {
-        match self {
-            Self::There(State::Polling | State::Claiming | State::Backoff | State::Idle) => Paint::Green,
-            Self::There(State::ErrorWait) | Self::Gone => Paint::Red,
-            Self::There(State::Draining) => Paint::Yellow,
-            Self::There(State::Startup | State::Connecting | State::Recovery) | Self::New => Paint::Cyan,
-            Self::There(State::Stopped) | Self::Stopped => Paint::Dim,
-        }
+const fn paint(standing: Standing) -> Paint {
+    match standing {
+        Standing::There(State::Polling | State::Claiming | State::Backoff | State::Idle) => Paint::Green,
+        Standing::There(State::ErrorWait) | Standing::Gone => Paint::Red,
+        Standing::There(State::Draining) => Paint::Yellow,
+        Standing::There(State::Startup | State::Connecting | State::Recovery) | Standing::New => Paint::Cyan,
+        Standing::There(State::Stopped) | Standing::Stopped => Paint::Dim,
     }
 }

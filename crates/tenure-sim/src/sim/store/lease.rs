@@ -1,5 +1,7 @@
 //! Workers' verbs: what is granted, renewed, reported and taken back goes into the books.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use tenure_core::{How, JobId, LeaseNo, WorkerId};
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
@@ -130,6 +132,14 @@ impl LeaseStore for Wire {
             Box::pin(async move { site.store.drop_leases(worker, leases).await })
         })
         .await
+    }
+
+    async fn find_leases(
+        &self,
+        worker: WorkerId,
+        leases: Vec<LeaseNo>,
+    ) -> Result<Vec<(LeaseNo, Duration)>, StoreError> {
+        self.store.find_leases(worker, leases).await
     }
 
     async fn newest_lease(&self) -> Result<LeaseNo, StoreError> {

@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::paint::Paint;
 use crate::pretty::error_text;
 use crate::table::{Cell, Table};
-use crate::wire::JobDocument;
+use tenure_server::wire::job::JobDocument;
 
 /// Widths that most lines keep, so that later ones line up.
 const WIDTHS: [usize; 3] = [20, 20, 0];

@@ -20,7 +20,8 @@ use crate::output::Output;
 use crate::paint::Paint;
 use crate::screen::Screen;
 use crate::table::{Cell, Table, shorten};
-use crate::wire::{JobLine, QueueLine};
+use tenure_server::wire::job::JobLine;
+use tenure_server::wire::worker::QueueLine;
 
 /// Characters of a name in the view.
 const NAME_CHARS_MAX: usize = 16;

@@ -3,12 +3,13 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tenure_store::schedule::{FireRecord, ScheduleRecord};
+use utoipa::ToSchema;
 
 use super::{date, raw};
 
 /// One schedule; its fires where it is shown alone.
-#[derive(Debug, Serialize)]
-pub(crate) struct ScheduleLine {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduleLine {
     name: String,
     tenant: String,
     /// Null, as the three after it, when what is stored cannot be read: `unreadable` says why.
@@ -19,6 +20,7 @@ pub(crate) struct ScheduleLine {
     unreadable: Option<String>,
     kind: String,
     queue: String,
+    #[schema(value_type = Option<Value>)]
     payload: Option<Box<RawValue>>,
     priority: u8,
     gate: Option<String>,
@@ -32,8 +34,9 @@ pub(crate) struct ScheduleLine {
     fires: Vec<FireLine>,
 }
 
-#[derive(Debug, Serialize)]
-struct FireLine {
+/// One fire of a schedule.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct FireLine {
     fire_at: String,
     job: String,
     /// Null when it was pruned.
@@ -41,7 +44,8 @@ struct FireLine {
 }
 
 impl ScheduleLine {
-    pub(crate) fn new(record: &ScheduleRecord, fires: &[FireRecord]) -> Self {
+    /// A schedule, and its fires where they are told.
+    pub fn new(record: &ScheduleRecord, fires: &[FireRecord]) -> Self {
         let (timing, template) = (record.timing.as_ref().ok(), &record.template);
         let fire = |fire: &FireRecord| FireLine {
             fire_at: fire.fire_at.to_string(),

@@ -6,31 +6,42 @@ use tenure_core::new_job::{ATTEMPTS_MAX, Due};
 use tenure_core::unique::{Policy, Unique};
 use tenure_core::{Backoff, Invalid, JobId, Json, NewJob, Priority, duration};
 
-use super::ids::Ids;
-use crate::failure::Failure;
-
 /// Everything that can be said about a job; what is not said has a default.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Draft {
-    pub(super) kind: Option<KindName>,
-    pub(super) payload: Option<Json>,
-    pub(super) queue: Option<QueueName>,
-    pub(super) priority: Option<Priority>,
-    pub(super) due: Option<Due>,
-    pub(super) max_attempts: Option<u16>,
-    pub(super) backoff: Option<Backoff>,
-    pub(super) unique: Option<String>,
-    pub(super) unique_policy: Option<Policy>,
-    pub(super) idempotency_key: Option<String>,
-    pub(super) tenant: Option<TenantName>,
-    pub(super) gate: Option<GateName>,
-    pub(super) trace: Option<String>,
-    pub(super) id: Option<JobId>,
+pub struct Draft {
+    /// What it asks for.
+    pub kind: Option<KindName>,
+    /// For its handler; `{}` where nothing is said.
+    pub payload: Option<Json>,
+    /// Where it waits.
+    pub queue: Option<QueueName>,
+    /// How urgent it is.
+    pub priority: Option<Priority>,
+    /// When it is due.
+    pub due: Option<Due>,
+    /// Attempts allowed.
+    pub max_attempts: Option<u16>,
+    /// When to try again.
+    pub backoff: Option<Backoff>,
+    /// The key it holds.
+    pub unique: Option<String>,
+    /// How long it holds it.
+    pub unique_policy: Option<Policy>,
+    /// A producer's name for this very request.
+    pub idempotency_key: Option<String>,
+    /// Whose it is.
+    pub tenant: Option<TenantName>,
+    /// The shared resource it passes.
+    pub gate: Option<GateName>,
+    /// Trace context to continue.
+    pub trace: Option<String>,
+    /// Made by the client.
+    pub id: Option<JobId>,
 }
 
 impl Draft {
     /// Takes what is not said here from `flags`. Ids and keys belong to one job and have no default.
-    pub(super) fn or(self, flags: &Self) -> Self {
+    pub fn or(self, flags: &Self) -> Self {
         let flags = flags.clone();
         Self {
             queue: self.queue.or(flags.queue),
@@ -46,13 +57,10 @@ impl Draft {
         }
     }
 
-    /// The job, with a new id unless one was given.
-    pub(super) fn into_job(self, ids: &mut Ids) -> Result<NewJob, Failure> {
+    /// The job, with this id unless one was given.
+    pub fn into_job(self, id: JobId) -> Result<NewJob, Invalid> {
         let kind = self.kind.ok_or_else(|| Invalid::new("kind", "", "every job has a kind"))?;
-        let id = match self.id {
-            Some(id) => id,
-            None => ids.next()?,
-        };
+        let id = self.id.unwrap_or(id);
         let default = Rules::default();
         let max_attempts = self.max_attempts.unwrap_or(default.max_attempts);
         let rules = Rules {
@@ -75,17 +83,20 @@ impl Draft {
     }
 }
 
-pub(super) fn priority(text: &str) -> Result<Priority, Invalid> {
+/// 0 to 3.
+pub fn priority(text: &str) -> Result<Priority, Invalid> {
     let refuse = |_| Invalid::new("priority", text, "priorities are 0 (critical) to 3 (low)");
     Priority::new(text.parse().map_err(refuse)?)
 }
 
-pub(super) fn max_attempts(text: &str) -> Result<u16, Invalid> {
+/// A number of attempts.
+pub fn max_attempts(text: &str) -> Result<u16, Invalid> {
     let count = text.parse().ok().filter(|count| (1..=ATTEMPTS_MAX).contains(count));
     count.ok_or_else(|| Invalid::new("max_attempts", text, format!("it is 1 to {ATTEMPTS_MAX}")))
 }
 
-pub(super) fn policy(text: &str) -> Result<Policy, Invalid> {
+/// A policy by its word.
+pub fn policy(text: &str) -> Result<Policy, Invalid> {
     let limit = "it is while_active, unless_failed, forever, or a window such as window:10m";
     match text.split_once([':', ' ']) {
         None if text == "while_active" => Ok(Policy::WhileActive),

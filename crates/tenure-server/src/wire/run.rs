@@ -4,12 +4,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tenure_core::Json;
 use tenure_store::run::{PartitionRecord, RunRecord};
+use utoipa::ToSchema;
 
 use super::{date, raw};
 
 /// One run.
-#[derive(Debug, Serialize)]
-pub(crate) struct RunLine {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunLine {
     id: String,
     tenant: String,
     owner: Option<String>,
@@ -35,20 +36,21 @@ pub(crate) struct RunLine {
     started_at: Option<String>,
     finished_at: Option<String>,
     deadline: Option<String>,
+    #[schema(value_type = Option<Value>)]
     last_error: Option<Box<RawValue>>,
 }
 
 /// One run with its first partitions.
-#[derive(Debug, Serialize)]
-pub(crate) struct RunDocument {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunDocument {
     #[serde(flatten)]
     line: RunLine,
     partitions: Vec<PartitionLine>,
 }
 
 /// One partition.
-#[derive(Debug, Serialize)]
-pub(crate) struct PartitionLine {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PartitionLine {
     run: String,
     name: String,
     state: &'static str,
@@ -63,6 +65,7 @@ pub(crate) struct PartitionLine {
     created_at: String,
     started_at: Option<String>,
     moved_at: String,
+    #[schema(value_type = Option<Value>)]
     last_error: Option<Box<RawValue>>,
 }
 
@@ -97,7 +100,8 @@ impl From<&RunRecord> for RunLine {
 }
 
 impl RunDocument {
-    pub(crate) fn new(record: &RunRecord, partitions: &[PartitionRecord]) -> Self {
+    /// A run and these of its partitions.
+    pub fn new(record: &RunRecord, partitions: &[PartitionRecord]) -> Self {
         Self { line: RunLine::from(record), partitions: partitions.iter().map(PartitionLine::from).collect() }
     }
 }

@@ -5,8 +5,10 @@
 //! forwards would take a billion rows.
 
 use tenure_core::journal::JournalRow;
-use tenure_store::journal::JournalPage;
-use tenure_store::{Store, StoreError};
+
+use super::JournalPage;
+use crate::error::StoreError;
+use crate::store::JournalStore;
 
 /// Rows read at once.
 const PAGE_ROWS: u32 = 2_000;
@@ -17,7 +19,7 @@ const PAGE_SEALS: i64 = 1_000;
 const TRIES_MAX: usize = 5;
 
 /// The newest `count` rows in id order, and the number of the last seal then.
-pub(super) async fn newest(store: &dyn Store, count: usize) -> Result<(Vec<JournalRow>, i64), StoreError> {
+pub async fn newest(store: &dyn JournalStore, count: usize) -> Result<(Vec<JournalRow>, i64), StoreError> {
     let mut last = last_seal(store).await?;
     let mut rows = newest_of(store, None, count).await?;
     for _ in 1..TRIES_MAX {
@@ -41,7 +43,7 @@ pub(super) async fn newest(store: &dyn Store, count: usize) -> Result<(Vec<Journ
 }
 
 /// Every row of one seal or of the tail with an id above `after`, in id order.
-pub(super) async fn all_of(store: &dyn Store, seal: Option<i64>, after: i64) -> Result<Vec<JournalRow>, StoreError> {
+pub async fn all_of(store: &dyn JournalStore, seal: Option<i64>, after: i64) -> Result<Vec<JournalRow>, StoreError> {
     let mut page = JournalPage { seal, after, limit: PAGE_ROWS };
     let mut all = Vec::new();
     loop {
@@ -56,14 +58,10 @@ pub(super) async fn all_of(store: &dyn Store, seal: Option<i64>, after: i64) -> 
 }
 
 /// The newest `count` rows of one seal or of the tail.
-async fn newest_of(store: &dyn Store, seal: Option<i64>, count: usize) -> Result<Vec<JournalRow>, StoreError> {
+async fn newest_of(store: &dyn JournalStore, seal: Option<i64>, count: usize) -> Result<Vec<JournalRow>, StoreError> {
     let mut rows = store.read_journal(JournalPage { seal, after: 0, limit: PAGE_ROWS }).await?;
     if let Some(known) = rows.last().map(|row| row.id).filter(|_| rows.len() == PAGE_ROWS as usize) {
-        let next = async |after: i64| {
-            let rows = store.read_journal(JournalPage { seal, after, limit: 1 }).await?;
-            Ok(rows.first().map(|row| row.id))
-        };
-        let last = last_number(known, next).await?;
+        let last = last_number(known, &Rows { store, seal }).await?;
         // Ids have gaps: look further back until there are enough.
         let mut back = i64::try_from(count).unwrap_or(i64::MAX).max(1);
         loop {
@@ -78,20 +76,46 @@ async fn newest_of(store: &dyn Store, seal: Option<i64>, count: usize) -> Result
     Ok(rows.split_off(rows.len().saturating_sub(count)))
 }
 
-async fn last_seal(store: &dyn Store) -> Result<i64, StoreError> {
-    let next = async |after: i64| Ok(store.list_seals(after, 1).await?.first().map(|seal| seal.no));
-    last_number(0, next).await
+async fn last_seal(store: &dyn JournalStore) -> Result<i64, StoreError> {
+    last_number(0, &Seals { store }).await
 }
 
-/// The last number, given one that is there (or zero) and a way to ask for the first number after another.
-async fn last_number(
-    known: i64,
-    next: impl AsyncFn(i64) -> Result<Option<i64>, StoreError>,
-) -> Result<i64, StoreError> {
+/// Numbers that grow, with gaps.
+trait Numbers {
+    /// The first number after another.
+    fn next(&self, after: i64) -> impl Future<Output = Result<Option<i64>, StoreError>> + Send;
+}
+
+/// Of the rows of one seal or of the tail.
+struct Rows<'s> {
+    store: &'s dyn JournalStore,
+    seal: Option<i64>,
+}
+
+/// Of the seals.
+struct Seals<'s> {
+    store: &'s dyn JournalStore,
+}
+
+impl Numbers for Rows<'_> {
+    async fn next(&self, after: i64) -> Result<Option<i64>, StoreError> {
+        let rows = self.store.read_journal(JournalPage { seal: self.seal, after, limit: 1 }).await?;
+        Ok(rows.first().map(|row| row.id))
+    }
+}
+
+impl Numbers for Seals<'_> {
+    async fn next(&self, after: i64) -> Result<Option<i64>, StoreError> {
+        Ok(self.store.list_seals(after, 1).await?.first().map(|seal| seal.no))
+    }
+}
+
+/// The last number, given one that is there, or zero.
+async fn last_number(known: i64, numbers: &impl Numbers) -> Result<i64, StoreError> {
     let (mut low, mut step) = (known, 1);
     let mut high = loop {
         let probe = i64::saturating_add(low, step);
-        match next(probe).await? {
+        match numbers.next(probe).await? {
             Some(number) => low = number,
             None => break probe,
         }
@@ -100,7 +124,7 @@ async fn last_number(
     // Nothing is above `high`, and `low` is there.
     while low < high {
         let middle = low + (high - low) / 2;
-        match next(middle).await? {
+        match numbers.next(middle).await? {
             Some(number) => low = number,
             None => high = middle,
         }
@@ -110,20 +134,35 @@ async fn last_number(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
+
+    struct Listed {
+        numbers: Vec<i64>,
+        asked: AtomicU32,
+    }
+
+    impl Numbers for Listed {
+        async fn next(&self, after: i64) -> Result<Option<i64>, StoreError> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            Ok(self.numbers.iter().copied().find(|number| *number > after))
+        }
+    }
 
     #[test]
     fn the_last_number_is_found_with_few_questions_and_through_gaps() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for numbers in [vec![], vec![1], vec![1, 2], vec![7], vec![1, 2, 3, 1_000_000_007], (1..5_000).collect()] {
-            let asked = std::cell::Cell::new(0);
-            let next = async |after: i64| {
-                asked.set(asked.get() + 1);
-                Ok(numbers.iter().copied().find(|number| *number > after))
+            let listed = Listed { numbers, asked: AtomicU32::new(0) };
+            let mut finding = std::pin::pin!(last_number(0, &listed));
+            // Nothing here waits for anything.
+            let Poll::Ready(last) = finding.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+                panic!("it waits")
             };
-            let last = runtime.block_on(last_number(0, next)).unwrap();
-            assert_eq!(last, numbers.last().copied().unwrap_or(0));
-            assert!(asked.get() < 80, "{} questions", asked.get());
+            assert_eq!(last.unwrap(), listed.numbers.last().copied().unwrap_or(0));
+            let asked = listed.asked.load(Ordering::Relaxed);
+            assert!(asked < 80, "{asked} questions");
         }
     }
 }

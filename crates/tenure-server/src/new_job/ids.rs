@@ -3,14 +3,13 @@
 //! Jobs of equal priority and time are handed out by id, so the lines of a file must get growing ids even within one
 //! millisecond, or they would run in a random order.
 
-use tenure_core::{JobId, Timestamp};
+use std::time::SystemTime;
 
-use crate::failure::{Failure, exit};
-use crate::moment;
+use tenure_core::{JobId, Timestamp};
 
 /// Makes ids. Random bits come with each new millisecond; within one the last bits count up.
 #[derive(Debug)]
-pub(crate) struct Ids {
+pub struct Ids {
     at: Timestamp,
     random: [u8; 10],
 }
@@ -19,19 +18,19 @@ pub(crate) struct Ids {
 const COUNTER: std::ops::Range<usize> = 3..10;
 
 impl Ids {
-    pub(crate) fn new() -> Self {
+    /// Nothing made yet.
+    pub fn new() -> Self {
         Self { at: Timestamp::EPOCH, random: [0; 10] }
     }
 
     /// The next id, by this machine's clock.
-    pub(crate) fn next(&mut self) -> Result<JobId, Failure> {
-        self.next_at(moment::now())
+    pub fn make(&mut self) -> Result<JobId, getrandom::Error> {
+        self.make_at(now())
     }
 
-    fn next_at(&mut self, now: Timestamp) -> Result<JobId, Failure> {
+    fn make_at(&mut self, now: Timestamp) -> Result<JobId, getrandom::Error> {
         if now.as_millis() > self.at.as_millis() {
-            let none = |error| Failure::new("random", exit::STORE, "no random bits for a job id").caused_by(&error);
-            getrandom::fill(&mut self.random).map_err(none)?;
+            getrandom::fill(&mut self.random)?;
             // Room to count: 2^55 steps before it could overflow.
             self.random[COUNTER.start] &= 0x7f;
             self.at = now;
@@ -48,6 +47,18 @@ impl Ids {
     }
 }
 
+impl Default for Ids {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// This machine's clock.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::EPOCH.plus(since)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -56,21 +67,21 @@ mod tests {
 
     #[test]
     fn ids_grow_within_a_millisecond_and_when_the_clock_is_set_back() {
-        let now = moment::now();
+        let now = now();
         let mut ids = Ids::new();
-        let mut last = ids.next_at(now).unwrap();
+        let mut last = ids.make_at(now).unwrap();
         for n in 0..10_000_u64 {
             let at = if n % 2 == 0 { now } else { now.minus(Duration::from_secs(n)) };
-            let next = ids.next_at(at).unwrap();
+            let next = ids.make_at(at).unwrap();
             assert!(next > last && next.check(now).is_ok(), "{last} {next}");
             last = next;
         }
-        assert!(ids.next_at(now.plus(Duration::from_millis(1))).unwrap() > last);
+        assert!(ids.make_at(now.plus(Duration::from_millis(1))).unwrap() > last);
     }
 
     #[test]
     fn two_makers_do_not_meet() {
-        let now = moment::now();
-        assert_ne!(Ids::new().next_at(now).unwrap(), Ids::new().next_at(now).unwrap());
+        let now = now();
+        assert_ne!(Ids::new().make_at(now).unwrap(), Ids::new().make_at(now).unwrap());
     }
 }

@@ -1,6 +1,7 @@
 //! One JSON line as a job: every member checked, every refusal with the member's name.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -8,16 +9,17 @@ use tenure_core::new_job::Due;
 use tenure_core::{Invalid, JobId, Json, Timestamp, duration};
 
 use super::draft::{Draft, max_attempts, policy, priority};
-use crate::failure::without_payload;
 
 /// Every member a line may have.
-const FIELDS: [&str; 15] = [
+pub const FIELDS: [&str; 17] = [
     "kind",
     "payload",
     "queue",
     "priority",
     "delay",
+    "delay_ms",
     "at",
+    "run_at",
     "max_attempts",
     "backoff",
     "unique",
@@ -31,30 +33,42 @@ const FIELDS: [&str; 15] = [
 
 /// What is wrong with a line. Holds no payload.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct BadLine {
+pub struct BadLine {
     /// The member, where it is one.
-    pub(super) field: Option<String>,
-    pub(super) message: String,
+    pub field: Option<String>,
+    /// What is wrong.
+    pub message: String,
 }
 
 impl BadLine {
-    pub(super) fn new(message: impl Into<String>) -> Self {
+    /// Something wrong with all of it.
+    pub fn new(message: impl Into<String>) -> Self {
         Self { field: None, message: message.into() }
     }
 
-    fn at(field: &str, message: impl Into<String>) -> Self {
+    /// Something wrong with one member.
+    pub fn at(field: &str, message: impl Into<String>) -> Self {
         Self { field: Some(field.to_owned()), message: message.into() }
     }
 }
 
 impl From<Invalid> for BadLine {
     fn from(invalid: Invalid) -> Self {
-        Self::at(invalid.field, without_payload(&invalid))
+        let message = without_payload(&invalid);
+        Self::at(invalid.field, message)
     }
 }
 
+/// The sentence of a refusal, without the value where that is a job's data.
+pub fn without_payload(invalid: &Invalid) -> String {
+    if ["payload", "result", "usage", "error", "details"].contains(&invalid.field) {
+        return format!("{} is refused: {}", invalid.field, invalid.limit);
+    }
+    invalid.to_string()
+}
+
 /// Reads one line. What it does not say is left open.
-pub(super) fn read(line: &str) -> Result<Draft, BadLine> {
+pub fn read(line: &str) -> Result<Draft, BadLine> {
     if !line.trim_start().starts_with('{') {
         return Err(BadLine::new("a line is one JSON object such as {\"kind\": \"invoice.send\"}"));
     }
@@ -71,11 +85,16 @@ pub(super) fn read(line: &str) -> Result<Draft, BadLine> {
             "payload" => draft.payload = Some(Json::parse("payload", raw)?),
             "queue" => draft.queue = Some(text("queue", raw)?.parse()?),
             "priority" => draft.priority = Some(priority(raw)?),
-            "delay" | "at" if std::mem::replace(&mut delay_given, true) => {
-                return Err(BadLine::at(&field, "a line has `delay` or `at`, not both"));
+            "delay" | "delay_ms" | "at" | "run_at" if std::mem::replace(&mut delay_given, true) => {
+                return Err(BadLine::at(
+                    &field,
+                    "a job has a delay or a time, not both: `delay` (or `delay_ms`) or `at` (or `run_at`)",
+                ));
             }
             "delay" => draft.due = Some(Due::After(duration::parse("delay", &text("delay", raw)?)?)),
+            "delay_ms" => draft.due = Some(Due::After(millis("delay_ms", raw)?)),
             "at" => draft.due = Some(Due::At(Timestamp::parse("at", &text("at", raw)?)?)),
+            "run_at" => draft.due = Some(Due::At(Timestamp::parse("run_at", &text("run_at", raw)?)?)),
             "max_attempts" => draft.max_attempts = Some(max_attempts(raw)?),
             "gate" => draft.gate = Some(text("gate", raw)?.parse()?),
             "backoff" => draft.backoff = Some(text("backoff", raw)?.parse()?),
@@ -100,6 +119,11 @@ pub(super) fn read(line: &str) -> Result<Draft, BadLine> {
         return Err(BadLine::at("unique_policy", "`unique_policy` needs a key: add `unique`"));
     }
     Ok(draft)
+}
+
+fn millis(field: &'static str, raw: &str) -> Result<Duration, BadLine> {
+    let millis = raw.parse().map_err(|_| Invalid::new(field, raw, "it is a whole number of milliseconds"))?;
+    Ok(Duration::from_millis(millis))
 }
 
 fn text(field: &'static str, raw: &str) -> Result<String, BadLine> {
@@ -150,7 +174,7 @@ mod tests {
                 "backoff":"fixed 5m","unique":"u","unique_policy":"window:10m","idempotency_key":"i","tenant":"t",
                 "trace":"00-1","id":"01933c5e-7b5a-7000-8000-000000000001"}"#,
         );
-        let job = draft.unwrap().into_job(&mut super::super::ids::Ids::new()).unwrap();
+        let job = draft.unwrap().into_job("01933c5e-7b5a-7000-8000-000000000002".parse().unwrap()).unwrap();
         assert_eq!(job.payload.as_str(), r#"{"n":12345678901234567890}"#);
         assert_eq!((job.rules.max_attempts, job.rules.max_losses), (9, 12));
         assert_eq!(job.due, Due::After(std::time::Duration::from_secs(300)));
@@ -181,6 +205,8 @@ mod tests {
             (r#"{"kind":"k","delay":5}"#, Some("delay"), "string"),
             (r#"{"kind":"k","delay":"soon"}"#, Some("delay"), "`soon`"),
             (r#"{"kind":"k","delay":"1s","at":"2030-01-01T00:00:00Z"}"#, Some("at"), "not both"),
+            (r#"{"kind":"k","delay_ms":-1}"#, Some("delay_ms"), "`-1`"),
+            (r#"{"kind":"k","delay_ms":1,"run_at":"2030-01-01T00:00:00Z"}"#, Some("run_at"), "not both"),
             (r#"{"kind":"k","at":"tomorrow"}"#, Some("at"), "`tomorrow`"),
             (r#"{"kind":"k","max_attempts":0}"#, Some("max_attempts"), "`0`"),
             (r#"{"kind":"k","backoff":"often"}"#, Some("backoff"), "`often`"),

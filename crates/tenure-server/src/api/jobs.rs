@@ -1,0 +1,346 @@
+//! Jobs: create one or many, see, list, cancel, requeue, open.
+
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tenure_core::name::{KindName, QueueName, TenantName};
+use tenure_core::{Invalid, JobId, NewJob, Scope};
+use tenure_store::StoreError;
+use tenure_store::enqueue::Enqueued;
+use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
+use tenure_store::record::JobFilter;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{Reason, Usual, answer, ok};
+use crate::app::App;
+use crate::body::{self, Json, Text};
+use crate::caller::Caller;
+use crate::cursor::{self, Page};
+use crate::new_job;
+use crate::problem::{Problem, TOO_LARGE};
+use crate::query::{Query, Segments};
+use crate::wire::job::{EnqueuedLine, JobDocument, JobLine};
+
+/// Most jobs of one batch.
+const BATCH_MAX: usize = 1_000;
+/// The header that names a request.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_jobs, enqueue_job))
+        .routes(routes!(enqueue_jobs))
+        .routes(routes!(show_job))
+        .routes(routes!(cancel_job))
+        .routes(routes!(requeue_job))
+        .routes(routes!(open_job))
+}
+
+/// A new job. Only `kind` has to be said.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "for the document only: crate::new_job reads it")]
+pub(crate) struct NewJobBody {
+    /// What it asks for; picks the handler
+    #[schema(pattern = "^[A-Za-z0-9._:/-]{1,100}$", example = "invoice.send")]
+    kind: String,
+    /// For its handler: any JSON of at most 1 MiB, 64 deep
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<serde_json::Value>,
+    #[schema(pattern = "^[A-Za-z0-9._:/-]{1,100}$")]
+    queue: Option<String>,
+    /// 0 critical to 3 low
+    #[schema(minimum = 0, maximum = 3)]
+    priority: Option<u8>,
+    /// Due after this, such as 90s or 5m
+    #[schema(pattern = "^[0-9]{1,9}(ms|s|m|h|d)$")]
+    delay: Option<String>,
+    /// The same in milliseconds
+    #[schema(minimum = 0, maximum = 31536000000000_u64)]
+    delay_ms: Option<u64>,
+    /// Due at this moment
+    #[schema(format = DateTime)]
+    at: Option<String>,
+    /// The same, as jobs are shown
+    #[schema(format = DateTime)]
+    run_at: Option<String>,
+    #[schema(minimum = 1, maximum = 1000)]
+    max_attempts: Option<u16>,
+    /// When to try again
+    #[schema(example = "exponential 1m..24h by failures jitter 10%")]
+    backoff: Option<String>,
+    /// A key that one job holds at a time
+    #[schema(min_length = 1, max_length = 500)]
+    unique: Option<String>,
+    /// while_active, unless_failed, forever, or a window such as window:10m
+    unique_policy: Option<String>,
+    /// A name for this very request, instead of the header
+    #[schema(min_length = 1, max_length = 500)]
+    idempotency_key: Option<String>,
+    /// Whose it is; only operators say so
+    tenant: Option<String>,
+    /// The shared resource it passes
+    #[schema(pattern = "^[A-Za-z0-9._:/-]{1,100}$")]
+    gate: Option<String>,
+    /// Trace context to continue
+    #[schema(min_length = 1, max_length = 500)]
+    trace: Option<String>,
+    /// A uuid of version 7, of now: a repeated request is the same job
+    #[schema(format = Uuid)]
+    id: Option<String>,
+}
+
+/// Store a job
+///
+/// 201 when it is stored; 200 when an earlier job has its id, its `Idempotency-Key` or its unique key: then `id` is that
+/// one's. The same key with another body is refused.
+#[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = NewJobBody, security(("key" = ["enqueue"])),
+    params(("Idempotency-Key" = Option<String>, Header, description = "A name for this very request", max_length = 500)),
+    responses((status = 201, body = EnqueuedLine), (status = 200, body = EnqueuedLine), Usual))]
+async fn enqueue_job(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Text,
+) -> Result<Response, Problem> {
+    caller.need(Scope::Enqueue)?;
+    let mut job = read_job(&app, &caller, &body.text).await?;
+    if let Some(key) = idempotency_key(&headers)? {
+        if job.idempotency_key.as_ref().is_some_and(|said| *said != key) {
+            return Err(Problem::invalid(IDEMPOTENCY_KEY, "header and body name two different keys"));
+        }
+        job.idempotency_key = Some(key);
+    }
+    let stored = app.store.enqueue_jobs(vec![job]).await?;
+    let Some(stored) = stored.first() else {
+        return Err(StoreError::Corrupt("an enqueue was answered with nothing".into()).into());
+    };
+    let status = if matches!(stored, Enqueued::Created(_)) { StatusCode::CREATED } else { StatusCode::OK };
+    let mut response = answer(status, &EnqueuedLine::from(stored))?;
+    if let Ok(place) = HeaderValue::try_from(format!("/v1/jobs/{}", stored.job())) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    Ok(response)
+}
+
+/// Many new jobs.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewJobsBody {
+    /// At most 1,000
+    #[schema(value_type = Vec<NewJobBody>, max_items = 1000, min_items = 1)]
+    jobs: Vec<Box<RawValue>>,
+}
+
+/// What became of each, in the order given.
+#[derive(Debug, Serialize, ToSchema)]
+struct EnqueuedJobs {
+    jobs: Vec<EnqueuedLine>,
+}
+
+/// Store many jobs, all or none
+///
+/// Answered in the order given. A refused one refuses all of them and is named by its place.
+#[utoipa::path(post, path = "/v1/jobs/batch", tag = "jobs", request_body = NewJobsBody, security(("key" = ["enqueue"])),
+    responses((status = 200, body = EnqueuedJobs), Usual))]
+async fn enqueue_jobs(State(app): State<App>, caller: Caller, body: Text) -> Result<Response, Problem> {
+    caller.need(Scope::Enqueue)?;
+    let NewJobsBody { jobs: texts } = body::read(&body.text)?;
+    if texts.is_empty() {
+        return Err(Problem::invalid("jobs", "jobs are refused: there is none"));
+    }
+    if texts.len() > BATCH_MAX {
+        return Err(Problem::new(TOO_LARGE, format!("a batch has at most {BATCH_MAX} jobs")));
+    }
+    let ids = app.new_ids(texts.len())?;
+    let mut jobs = Vec::with_capacity(texts.len());
+    for (place, (text, id)) in texts.iter().zip(ids).enumerate() {
+        let job = check_job(&app, &caller, text.get(), id).await;
+        jobs.push(job.map_err(|problem| problem.within(&format!("jobs[{place}]")))?);
+    }
+    let stored = app.store.enqueue_jobs(jobs).await?;
+    ok(&EnqueuedJobs { jobs: stored.iter().map(EnqueuedLine::from).collect() })
+}
+
+/// Which jobs to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListJobs {
+    /// waiting, queued, retryable, running, succeeded, failed, dead or canceled
+    #[param(pattern = "^(waiting|queued|retryable|running|succeeded|failed|dead|canceled)$")]
+    state: Option<String>,
+    queue: Option<String>,
+    kind: Option<String>,
+    /// Only this tenant's; operators only
+    tenant: Option<String>,
+    /// Running, and not renewed for this long, such as 5m
+    #[param(pattern = "^[0-9]{1,9}(ms|s|m|h|d)$")]
+    stuck_for: Option<String>,
+    /// 1 to 200, 50 where nothing is said
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// The `next` of the page before
+    cursor: Option<String>,
+}
+
+/// List jobs, newest first
+#[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(ListJobs), security(("key" = ["read"])),
+    responses((status = 200, body = Page<JobLine>), Usual))]
+async fn list_jobs(State(app): State<App>, caller: Caller, Query(asked): Query<ListJobs>) -> Result<Response, Problem> {
+    caller.need(Scope::Read)?;
+    let limit = cursor::limit(asked.limit)?;
+    let filter = JobFilter {
+        sight: caller.sight(parse::<TenantName>(asked.tenant.as_deref())?)?,
+        state: asked.state.as_deref().map(parse_state).transpose()?,
+        queue: parse::<QueueName>(asked.queue.as_deref())?,
+        kind: parse::<KindName>(asked.kind.as_deref())?,
+        before: cursor::read("jobs", asked.cursor.as_deref())?,
+        stuck_for: asked.stuck_for.map(|text| tenure_core::duration::parse("stuck_for", &text)).transpose()?,
+        limit: limit + 1,
+    };
+    let jobs = app.store.list_jobs(&filter).await?;
+    ok(&Page::cut("jobs", jobs, limit, |job| job.id.to_string(), |job| JobLine::from(job)))
+}
+
+/// One job with its attempts
+#[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = uuid::Uuid, Path)), security(("key" = ["read"])),
+    responses((status = 200, body = JobDocument), Usual))]
+async fn show_job(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
+    caller.need(Scope::Read)?;
+    let job = app.store.show_job(&caller.sight(None)?, path.get("id")?).await?;
+    let waits = job
+        .summary
+        .gate
+        .as_ref()
+        .filter(|_| matches!(job.summary.state, tenure_core::State::Queued | tenure_core::State::Retryable));
+    let gate = match waits {
+        Some(name) => match app.store.show_gate(name).await {
+            Err(StoreError::NotFound(_)) => None,
+            gate => Some(gate?),
+        },
+        None => None,
+    };
+    ok(&JobDocument::new(&job, gate.as_ref()))
+}
+
+/// How to cancel.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CancelBody {
+    /// End a running job at once instead of asking its worker
+    #[serde(default)]
+    force: bool,
+    /// Why, in a person's words: it goes into the journal
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    reason: Option<String>,
+}
+
+/// What a cancel did.
+#[derive(Debug, Serialize, ToSchema)]
+struct CanceledAnswer {
+    id: String,
+    /// now; requested of its worker; or before
+    canceled: &'static str,
+}
+
+/// Cancel a job
+///
+/// One that waits is canceled at once; the worker of a running one is asked, or fenced with `force`.
+#[utoipa::path(post, path = "/v1/jobs/{id}/cancel", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = CancelBody,
+    security(("key" = ["operate"])), responses((status = 200, body = CanceledAnswer), Usual))]
+async fn cancel_job(
+    State(app): State<App>,
+    caller: Caller,
+    path: Segments,
+    Json(body): Json<CancelBody>,
+) -> Result<Response, Problem> {
+    caller.need(Scope::Operate)?;
+    let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
+    let canceled = match app.store.cancel_job(CancelJob { sight, job, force: body.force, word }).await? {
+        Canceled::Now => "now",
+        Canceled::Requested => "requested",
+        Canceled::Before => "before",
+    };
+    ok(&CanceledAnswer { id: job.to_string(), canceled })
+}
+
+/// Where a job stands now.
+#[derive(Debug, Serialize, ToSchema)]
+struct StateAnswer {
+    id: String,
+    state: &'static str,
+}
+
+/// Revive a failed, dead or canceled job
+///
+/// Attempts and losses start again; the fence does not.
+#[utoipa::path(post, path = "/v1/jobs/{id}/requeue", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = Reason,
+    security(("key" = ["operate"])), responses((status = 200, body = StateAnswer), Usual))]
+async fn requeue_job(
+    State(app): State<App>,
+    caller: Caller,
+    path: Segments,
+    Json(body): Json<Reason>,
+) -> Result<Response, Problem> {
+    caller.need(Scope::Operate)?;
+    let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
+    app.store.requeue_job(RequeueJob { sight, job, word }).await?;
+    ok(&StateAnswer { id: job.to_string(), state: "queued" })
+}
+
+/// Make a waiting job due now
+#[utoipa::path(post, path = "/v1/jobs/{id}/open", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = Reason,
+    security(("key" = ["operate"])), responses((status = 200, body = StateAnswer), Usual))]
+async fn open_job(
+    State(app): State<App>,
+    caller: Caller,
+    path: Segments,
+    Json(body): Json<Reason>,
+) -> Result<Response, Problem> {
+    caller.need(Scope::Operate)?;
+    let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
+    app.store.open_job(OpenJob { sight, job, word }).await?;
+    ok(&StateAnswer { id: job.to_string(), state: "queued" })
+}
+
+async fn read_job(app: &App, caller: &Caller, text: &str) -> Result<NewJob, Problem> {
+    let id = app.new_ids(1)?;
+    match id.first() {
+        Some(id) => check_job(app, caller, text, *id).await,
+        None => Err(StoreError::Corrupt("no id was made".into()).into()),
+    }
+}
+
+/// The job that a caller asks for, its own tenant's. A tenant cannot make queues: they belong to all.
+async fn check_job(app: &App, caller: &Caller, text: &str, id: JobId) -> Result<NewJob, Problem> {
+    let mut draft = new_job::read(text)?;
+    draft.tenant = Some(caller.acts_for(draft.tenant.take())?);
+    let job = draft.into_job(id)?;
+    if caller.tenant.is_some() && !app.has_queue(&job.queue).await? {
+        let detail = format!("queue `{}` is refused: there is none; an operator makes it", job.queue);
+        return Err(Problem::invalid("queue", detail));
+    }
+    Ok(job)
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    let text = std::str::from_utf8(value.as_bytes()).ok().map(|text| text.trim().to_owned());
+    text.map(Some).ok_or_else(|| Problem::invalid(IDEMPOTENCY_KEY, "Idempotency-Key is refused: it is not UTF-8"))
+}
+
+/// A name in the query, where there is one.
+pub(super) fn parse<T: std::str::FromStr<Err = Invalid>>(text: Option<&str>) -> Result<Option<T>, Problem> {
+    Ok(text.map(str::parse).transpose()?)
+}
+
+fn parse_state(word: &str) -> Result<tenure_core::State, Problem> {
+    let limit = "it is waiting, queued, retryable, running, succeeded, failed, dead or canceled";
+    Ok(tenure_core::State::parse(word).ok_or_else(|| Invalid::new("state", word, limit))?)
+}

@@ -1,0 +1,107 @@
+//! Bodies: read whole, in bounded time and memory, and only after the caller is known.
+
+use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout_at};
+
+use crate::app::App;
+use crate::problem::{BUSY, MALFORMED, Problem, TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA_TYPE};
+
+/// The text of a JSON body. An empty one is an empty object: many calls have nothing to say.
+pub(crate) struct Text {
+    pub(crate) text: String,
+    /// Its share of the memory for bodies, given back with it.
+    _held: Option<OwnedSemaphorePermit>,
+}
+
+/// A JSON body, read.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl FromRequest<App> for Text {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let max = app.options.body_bytes_max;
+        let too_large = || Problem::new(TOO_LARGE, format!("a body has at most {max} bytes"));
+        let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if announced.is_some_and(|length: u64| length > max as u64) {
+            return Err(too_large());
+        }
+        let is_json = is_json(request.headers());
+        let deadline = Instant::now() + app.options.body_timeout;
+        let slow = |_| Problem::new(TIMEOUT, "the body did not arrive in time");
+        let mut body = request.into_body();
+        let (mut bytes, mut held) = (Vec::new(), None::<OwnedSemaphorePermit>);
+        while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(slow)? {
+            let broken = |_| Problem::new(MALFORMED, "the body ended in the middle");
+            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+            if bytes.len() + data.len() > max {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&data);
+            hold(app, &mut held, bytes.len())?;
+        }
+        if bytes.is_empty() {
+            return Ok(Self { text: "{}".to_owned(), _held: None });
+        }
+        if !is_json {
+            return Err(Problem::new(UNSUPPORTED_MEDIA_TYPE, "a body has the header `Content-Type: application/json`"));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| Problem::new(MALFORMED, "the body is not UTF-8"))?;
+        Ok(Self { text, _held: held })
+    }
+}
+
+/// Takes as much of the memory for bodies as this one has needed so far.
+fn hold(app: &App, held: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> Result<(), Problem> {
+    let wanted = bytes.div_ceil(1 << 10);
+    let more = wanted.saturating_sub(held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
+    if more == 0 {
+        return Ok(());
+    }
+    let full = |_| Problem::new(BUSY, "the server has as many bodies to read as it can hold");
+    let more = u32::try_from(more).unwrap_or(u32::MAX);
+    let permit = std::sync::Arc::clone(&app.bodies).try_acquire_many_owned(more).map_err(full)?;
+    match held {
+        Some(held) => held.merge(permit),
+        None => *held = Some(permit),
+    }
+    Ok(())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json") || kind.to_ascii_lowercase().ends_with("+json")
+}
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let body = Text::from_request(request, app).await?;
+        read(&body.text).map(Self)
+    }
+}
+
+/// Reads JSON into a type; what it cannot be is told by its place, never by its content.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    serde_json::from_str(text).map_err(|error| {
+        let said = error.to_string();
+        let what = said.split(" at line ").next().unwrap_or_default();
+        let place = format!("line {}, column {}", error.line(), error.column());
+        if error.is_data() {
+            // The name of the member is between the first two backticks, where serde knows it.
+            let field = what.split('`').nth(1).filter(|_| what.contains("field"));
+            return match field {
+                Some(field) => Problem::invalid(field, format!("{what} ({place})")),
+                None => Problem::invalid("body", format!("{what} ({place})")),
+            };
+        }
+        Problem::new(MALFORMED, format!("the body is not JSON: {what} ({place})"))
+    })
+}

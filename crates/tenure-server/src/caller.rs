@@ -1,0 +1,125 @@
+//! Who calls, and what they may do.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use tenure_core::name::TenantName;
+use tenure_core::{Credential, Invalid, KeyId, Scope, Scopes, WorkerId};
+use tenure_store::operate::Word;
+use tenure_store::record::Sight;
+
+use crate::app::App;
+use crate::options::Auth;
+use crate::problem::{FORBIDDEN, Problem, UNAUTHORIZED, UNKNOWN_WORKER};
+
+/// The header of a worker's token.
+pub const WORKER_HEADER: &str = "tenure-worker";
+
+/// Whoever sent a request, known by the key in it.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The key; `None` where everybody may do everything.
+    pub key: Option<KeyId>,
+    /// Whose it is; `None` for operators.
+    pub tenant: Option<TenantName>,
+    /// What it allows.
+    pub scopes: Scopes,
+}
+
+impl Caller {
+    /// Refuses a caller whose key does not allow this.
+    pub fn need(&self, scope: Scope) -> Result<(), Problem> {
+        if self.scopes.allow(scope) {
+            return Ok(());
+        }
+        let detail = format!("this key allows {} and not {}", self.scopes, scope.as_str());
+        Err(Problem::new(FORBIDDEN, detail))
+    }
+
+    /// Refuses a caller who is no operator: what it asks for belongs to all tenants.
+    pub fn need_operator(&self, scope: Scope) -> Result<(), Problem> {
+        self.need(scope)?;
+        match self.tenant {
+            None => Ok(()),
+            Some(_) => Err(Problem::new(FORBIDDEN, "this is the operators': it takes a key that belongs to no tenant")),
+        }
+    }
+
+    /// What it may see; an operator may look at one tenant only.
+    pub fn sight(&self, asked: Option<TenantName>) -> Result<Sight, Problem> {
+        match (&self.tenant, asked) {
+            (None, None) => Ok(Sight::All),
+            (None, Some(tenant)) => Ok(Sight::Tenant(tenant)),
+            (Some(own), asked) => {
+                self.check_own(own, asked.as_ref())?;
+                Ok(Sight::Tenant(own.clone()))
+            }
+        }
+    }
+
+    /// For whom it does something: its own tenant, or the one that an operator names, or `default`.
+    pub fn acts_for(&self, asked: Option<TenantName>) -> Result<TenantName, Problem> {
+        match &self.tenant {
+            None => Ok(asked.unwrap_or_default()),
+            Some(own) => {
+                self.check_own(own, asked.as_ref())?;
+                Ok(own.clone())
+            }
+        }
+    }
+
+    fn check_own(&self, own: &TenantName, asked: Option<&TenantName>) -> Result<(), Problem> {
+        match asked {
+            Some(asked) if asked != own => Err(Problem::new(FORBIDDEN, format!("this key is tenant `{own}`'s"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Who it is and why, for the journal.
+    pub fn word(&self, reason: Option<String>) -> Result<Word, Invalid> {
+        let actor = self.key.as_ref().map_or_else(|| "api".to_owned(), |key| format!("key:{key}"));
+        let word = Word { actor: Some(actor), reason };
+        word.check()?;
+        Ok(word)
+    }
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        if app.options.auth == Auth::Open {
+            let scopes = Scopes::new(Scope::ALL)?;
+            return Ok(Self { key: None, tenant: None, scopes });
+        }
+        let refused = || Problem::new(UNAUTHORIZED, "a good key is missing: `Authorization: Bearer tnk_…`");
+        let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let text = header.and_then(|value| value.strip_prefix("Bearer ")).ok_or_else(refused)?;
+        let (id, credential) = Credential::parse_key(text.trim()).ok_or_else(refused)?;
+        let record = app.keyring.find(&*app.store, &id, &credential).await?.ok_or_else(refused)?;
+        Ok(Self { key: Some(record.id), tenant: record.tenant, scopes: record.scopes })
+    }
+}
+
+/// A worker that comes over HTTP, proven by its token; its key allows it to work.
+#[derive(Debug, Clone)]
+pub struct RemoteWorker {
+    /// Its number.
+    pub id: WorkerId,
+}
+
+impl FromRequestParts<App> for RemoteWorker {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        Caller::from_request_parts(parts, app).await?.need_operator(Scope::Worker)?;
+        let refused =
+            || Problem::new(UNKNOWN_WORKER, "the token in `Tenure-Worker` is missing or not known: register again");
+        let header = parts.headers.get(WORKER_HEADER).and_then(|value| value.to_str().ok());
+        let (id, token) = header.and_then(Credential::parse_token).ok_or_else(refused)?;
+        match app.keyring.is_worker(&*app.store, id, &token).await? {
+            true => Ok(Self { id }),
+            false => Err(refused()),
+        }
+    }
+}

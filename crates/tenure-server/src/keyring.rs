@@ -1,0 +1,115 @@
+//! Keys and worker tokens as the store knows them, remembered for a few seconds.
+//!
+//! A key that was revoked is refused [`REMEMBERED`] later everywhere, and at once by the server that revoked it. Which keys were used is gathered and
+//! written down once a minute: it is for people who look for keys that nobody needs any more.
+
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_core::{Credential, KeyId, WorkerId};
+use tenure_store::access::{KeyRecord, RemoteToken};
+use tenure_store::{Store, StoreError};
+use tokio::time::Instant;
+
+/// How long an answer of the store is taken for true.
+pub(crate) const REMEMBERED: Duration = Duration::from_secs(3);
+/// Most that is remembered; then everything is asked for anew.
+const KNOWN_MAX: usize = 10_000;
+/// How often uses are written down.
+const NOTE_EVERY: Duration = Duration::from_secs(60);
+
+/// What was asked for lately.
+#[derive(Default)]
+pub(crate) struct Keyring {
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    keys: HashMap<KeyId, (Instant, Option<KeyRecord>)>,
+    /// Who registered does not change.
+    remotes: HashMap<WorkerId, RemoteToken>,
+    used: HashSet<KeyId>,
+}
+
+impl Keyring {
+    /// The key that this credential is, if the store knows it and it is good now.
+    pub(crate) async fn find(
+        &self,
+        store: &dyn Store,
+        id: &KeyId,
+        credential: &Credential,
+    ) -> Result<Option<KeyRecord>, StoreError> {
+        let remembered =
+            self.known().keys.get(id).filter(|(at, _)| at.elapsed() < REMEMBERED).map(|(_, key)| key.clone());
+        let record = match remembered {
+            Some(record) => record,
+            None => {
+                let record = store.find_key(id).await?;
+                let mut known = self.known();
+                if known.keys.len() >= KNOWN_MAX {
+                    known.keys.clear();
+                }
+                known.keys.insert(id.clone(), (Instant::now(), record.clone()));
+                record
+            }
+        };
+        let Some(record) = record.filter(|record| credential.is_of(&record.hash)) else { return Ok(None) };
+        if record.revoked_at.is_some() || record.expires_at.is_some() && !record.is_good(store.now().await?) {
+            return Ok(None);
+        }
+        self.known().used.insert(id.clone());
+        Ok(Some(record))
+    }
+
+    /// Whether this token is that of the worker it names. Its key may be another one by now: keys are rotated.
+    pub(crate) async fn is_worker(
+        &self,
+        store: &dyn Store,
+        worker: WorkerId,
+        token: &Credential,
+    ) -> Result<bool, StoreError> {
+        let remembered = self.known().remotes.get(&worker).cloned();
+        let remote = match remembered {
+            Some(remote) => remote,
+            None => {
+                let Some(remote) = store.find_remote(worker).await? else { return Ok(false) };
+                let mut known = self.known();
+                if known.remotes.len() >= KNOWN_MAX {
+                    known.remotes.clear();
+                }
+                known.remotes.insert(worker, remote.clone());
+                remote
+            }
+        };
+        Ok(token.is_of(&remote.token))
+    }
+
+    /// Forgets a key that was just revoked or replaced here.
+    pub(crate) fn forget(&self, key: &KeyId) {
+        self.known().keys.remove(key);
+    }
+
+    /// Writes down which keys were used, once a minute, for ever.
+    pub(crate) fn note_uses(self: &Arc<Self>, store: Arc<dyn Store>) -> impl Future<Output = Infallible> + use<> {
+        let keyring = Arc::clone(self);
+        async move {
+            loop {
+                tokio::time::sleep(NOTE_EVERY).await;
+                let used: Vec<KeyId> = keyring.known().used.drain().collect();
+                if used.is_empty() {
+                    continue;
+                }
+                if let Err(error) = store.use_keys(used).await {
+                    tracing::debug!(error = %error, "which keys were used is not written down");
+                }
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,34 @@
+//! Tenure over HTTP: the API `/v1`, and workers in any language.
+//!
+//! The server knows stores and JSON, and no worker: whatever it answers it asks the store. It reads nobody's headers or
+//! body longer than it said it would, tells nobody about another tenant, and refuses to listen beyond loopback without
+//! keys.
+//!
+//! # Layout
+//! - [`server`]: binds, serves, stops; [`accept`](mod@accept): connections, their limits and times
+//! - [`options`]: what can be set
+//! - [`caller`]: who calls and what they may do; [`keyring`]: keys as the store knows them, remembered for seconds
+//! - [`api`]: one file per resource, and the OpenAPI document they add up to
+//! - [`wire`], [`new_job`]: JSON out, and jobs in
+//! - [`problem`]: every error, its code and its page; [`body`], [`query`], [`cursor`]: what callers send
+
+pub mod server;
+
+pub mod accept;
+pub mod options;
+
+pub mod api;
+mod app;
+pub mod caller;
+mod keyring;
+
+mod body;
+mod cursor;
+pub mod problem;
+mod query;
+
+pub mod new_job;
+pub mod wire;
+
+pub use options::{Auth, Options};
+pub use server::Server;

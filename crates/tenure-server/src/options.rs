@@ -1,0 +1,69 @@
+//! What can be set about a server.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tenure_core::Invalid;
+
+/// The port where nobody says otherwise.
+pub const PORT: u16 = 7400;
+
+/// What a server needs to know. Everything has a default.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Whether callers need keys.
+    pub auth: Auth,
+    /// Connections at once; more wait to be accepted.
+    pub connections_max: usize,
+    /// How long a connection may take to send the head of a request, also the next one.
+    pub head_timeout: Duration,
+    /// How long the body of a request may take, and how long it may stand still.
+    pub body_timeout: Duration,
+    /// Largest body, in bytes.
+    pub body_bytes_max: usize,
+    /// Bodies in memory at once, in bytes, over all connections.
+    pub bodies_bytes_max: usize,
+    /// How long requests may take to end when the server stops.
+    pub grace: Duration,
+}
+
+/// Whether callers need keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    /// Every request has a key.
+    Keys,
+    /// Everybody may do everything: for development, on loopback only.
+    Open,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)),
+            auth: Auth::Keys,
+            connections_max: 10_000,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(20),
+            body_bytes_max: 8 << 20,
+            bodies_bytes_max: 256 << 20,
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Options {
+    /// Refuses to be open to others than this machine.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if self.auth == Auth::Open && !self.listen.ip().is_loopback() {
+            let limit = "without keys it listens on this machine only: 127.0.0.1 or [::1]; make a key with `tenure keys create`";
+            return Err(Invalid::new("listen", self.listen, limit));
+        }
+        if self.body_bytes_max == 0 || self.bodies_bytes_max < self.body_bytes_max {
+            let limit = "it is more than nothing, and not more than all bodies together";
+            return Err(Invalid::new("body_bytes_max", self.body_bytes_max, limit));
+        }
+        Ok(())
+    }
+}
