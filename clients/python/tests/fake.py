@@ -55,7 +55,8 @@ class Fake:
         self.changed = threading.Condition()
         self.requests: list[Request] = []
         self.order = "work"
-        self.ttl_ms = 60_000
+        self.ttl_ms = 60_000  # Of a claim; a short one makes the first renewal come soon.
+        self.renewed_ttl_ms = 60_000
         self.cancel: list[str] = []
         self.closed = False
         self._scripts: dict[str, list[Step]] = {}
@@ -159,7 +160,7 @@ class Fake:
             if request.verb == "claim":
                 return self._claim(request)
             if request.verb == "renew":
-                return Reply(200, {"lease": 1, "ttl_ms": self.ttl_ms, "cancel": self.cancel, "order": self.order})
+                return Reply(200, {"lease": 1, "ttl_ms": self.renewed_ttl_ms, "cancel": self.cancel, "order": self.order})
             if request.verb == "beat":
                 return Reply(200, {"order": self.order})
             if request.verb == "goodbye":

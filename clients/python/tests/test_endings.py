@@ -112,7 +112,7 @@ class Endings(WorkerCase):
             whys.append(ctx.why)
             raise Canceled("stopped half way")
 
-        self.fake.ttl_ms = 300
+        self.fake.ttl_ms = 900
         self.fake.cancel = ["j1"]
         self.fake.offer(job("j1"))
         self.start({"work": work})
@@ -125,7 +125,7 @@ class Endings(WorkerCase):
             ctx.canceled.wait(PATIENCE)
             raise OSError("connection closed")
 
-        self.fake.ttl_ms = 300
+        self.fake.ttl_ms = 900
         self.fake.cancel = ["j1"]
         self.fake.offer(job("j1"))
         self.start({"work": work})

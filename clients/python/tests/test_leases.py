@@ -43,12 +43,12 @@ class Leases(WorkerCase):
 
     def test_renewals_go_on_while_a_handler_runs(self) -> None:
         go = threading.Event()
-        self.fake.ttl_ms = 300
+        self.fake.ttl_ms = self.fake.renewed_ttl_ms = 600
         self.fake.offer(job("j1"))
         started = monotonic()
         self.start({"work": lambda _job, ctx: go.wait(PATIENCE) and not ctx.is_canceled})
-        renewals = self.fake.wait_for("renew", 5)
-        self.assertGreater(monotonic() - started, 0.3)  # The first deadline is past, and the lease still good.
+        renewals = self.fake.wait_for("renew", 4)
+        self.assertGreater(monotonic() - started, 0.6)  # The first deadline is past, and the lease still good.
         self.assertEqual({renewal.path for renewal in renewals}, {"/v1/leases/101/renew"})
         go.set()
         [complete] = self.fake.wait_for("complete")
@@ -56,7 +56,7 @@ class Leases(WorkerCase):
         self.wait_event("completed")
 
     def test_a_lease_lost_at_renewal_stops_the_handler_and_nothing_is_reported(self) -> None:
-        self.fake.ttl_ms = 300
+        self.fake.ttl_ms = 900
         self.fake.script("renew", problem(409, "lease_lost"))
         self.fake.offer(job("j1"))
         self.start({"work": wait_for_the_end})
@@ -167,7 +167,7 @@ class Leases(WorkerCase):
         self.assertIn("/j2/", complete.path)
 
     def test_an_unknown_worker_that_only_renews_registers_again(self) -> None:
-        self.fake.ttl_ms = 300
+        self.fake.ttl_ms = 900
         self.fake.script("renew", problem(401, "unknown_worker"))
         self.fake.offer(job("j1"))
         self.start({"work": wait_for_the_end}, slots=1)
@@ -180,7 +180,7 @@ class Leases(WorkerCase):
             ctx.canceled.wait(PATIENCE)
             raise Canceled()
 
-        self.fake.ttl_ms = 300
+        self.fake.ttl_ms = 900
         self.fake.script("renew", problem(409, "lease_lost"))
         self.fake.offer(job("j1"))
         self.start({"work": work})
