@@ -151,7 +151,8 @@ class Leases(WorkerCase):
         self.assertGreater(len(self.fake.heard("complete")), 1)
         said = len(self.fake.heard("complete"))
         self.fake.wait_for("claim", 2)
-        self.assertEqual(len(self.fake.heard("complete")), said)
+        # The last one may have been sent just before the deadline and heard just after it.
+        self.assertLessEqual(len(self.fake.heard("complete")), said + 1)
 
     def test_an_unknown_worker_drops_what_it_holds_and_registers_again(self) -> None:
         self.fake.offer(job("j1"))
