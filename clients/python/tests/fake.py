@@ -24,6 +24,7 @@ class Request:
     headers: dict[str, str]
     body: Any
     port: int  # The client's: equal ports are one connection.
+    heard_at: float  # By the monotonic clock, which the tests share with the worker.
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,11 @@ class Fake:
             self._offers.append(list(jobs))
             self.changed.notify_all()
 
+    def give_order(self, order: str) -> None:
+        with self.changed:
+            self.order = order
+            self.changed.notify_all()
+
     def forget_workers(self) -> None:
         """As after a restore of the server's store: all tokens given out so far are unknown."""
         with self.changed:
@@ -121,10 +127,11 @@ class Fake:
         return self.heard(verb)
 
     def _serve(self, http: BaseHTTPRequestHandler) -> None:
+        heard_at = monotonic()
         length = int(http.headers.get("Content-Length") or 0)
         body = json.loads(http.rfile.read(length)) if length else None
         verb = _verb(http.command, http.path)
-        request = Request(verb, http.command, http.path, dict(http.headers), body, http.client_address[1])
+        request = Request(verb, http.command, http.path, dict(http.headers), body, http.client_address[1], heard_at)
         with self.changed:
             script = self._scripts.get(verb)
             step: Step = script.pop(0) if script else self.behave

@@ -55,6 +55,22 @@ class Leases(WorkerCase):
         self.assertEqual(complete.body, {"result": True})
         self.wait_event("completed")
 
+    def test_a_deadline_counts_from_when_the_claim_or_renewal_was_sent(self) -> None:
+        go = threading.Event()
+        self.fake.ttl_ms = 900
+        self.fake.offer(job("j1"))
+        worker = self.start({"work": lambda _job, _ctx: go.wait(PATIENCE)})
+        self.wait_event("started")
+        [lease] = worker._state.held_leases()
+        # What was heard had been sent before, and is answered later.
+        self.assertLessEqual(lease.deadline, self.fake.heard("claim")[0].heard_at + 0.9)
+        [renewal] = self.fake.wait_for("renew")
+        ends = monotonic() + PATIENCE
+        worker._state.wait_until(lambda: lease.ttl == 60, lambda: ends)
+        self.assertGreater(lease.deadline, renewal.heard_at + 50)
+        self.assertLessEqual(lease.deadline, renewal.heard_at + 60)
+        go.set()
+
     def test_a_lease_lost_at_renewal_stops_the_handler_and_nothing_is_reported(self) -> None:
         self.fake.ttl_ms = 900
         self.fake.script("renew", problem(409, "lease_lost"))

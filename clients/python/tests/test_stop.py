@@ -21,9 +21,10 @@ class Stop(WorkerCase):
     def test_a_quiet_worker_finishes_what_it_has_claims_nothing_and_goes_on_when_told(self) -> None:
         go = threading.Event()
         self.fake.offer(job("j1"))
-        self.start({"work": lambda _job, _ctx: go.wait(PATIENCE)}, slots=1)
+        self.start({"work": lambda _job, _ctx: go.wait(PATIENCE)}, slots=2)
         self.wait_event("started")
-        self.fake.order = "quiet"
+        self.fake.wait_for("claim", 2)  # A slot is free, so one more is on its way.
+        self.fake.give_order("quiet")
         self.assertEqual(self.wait_event("ordered").code, "quiet")
         go.set()
         self.wait_event("completed")
@@ -31,7 +32,7 @@ class Stop(WorkerCase):
         self.fake.wait_for("beat", len(self.fake.heard("beat")) + 3)
         self.assertEqual(len(self.fake.heard("claim")), claims)
         self.assertEqual(self.fake.heard("beat")[-1].body, {"state": "idle", "running": 0})
-        self.fake.order = "work"
+        self.fake.give_order("work")
         self.fake.wait_for("claim", claims + 1)
 
     def test_a_worker_that_is_ordered_to_stop_finishes_and_says_goodbye(self) -> None:
@@ -39,7 +40,7 @@ class Stop(WorkerCase):
         self.fake.offer(job("j1"))
         self.start({"work": lambda _job, _ctx: go.wait(PATIENCE)}, slots=1)
         self.wait_event("started")
-        self.fake.order = "stop"
+        self.fake.give_order("stop")
         self.wait_event("ordered")
         go.set()
         self.join()
@@ -49,7 +50,7 @@ class Stop(WorkerCase):
         self.assertEqual(len(self.fake.heard("claim")), 1)
 
     def test_an_idle_worker_stops_without_waiting_for_its_claim(self) -> None:
-        self.start({}, wait=30.0)
+        self.start({}, wait=30.0, timeout=30.0)
         self.fake.wait_for("claim")
         self.finish(grace=30)
         self.assertEqual(len(self.fake.heard("goodbye")), 1)

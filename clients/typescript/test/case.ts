@@ -21,8 +21,7 @@ export function worked(name: string, run: (fake: Fake, on: WorkerCase) => Promis
 export class WorkerCase {
   readonly events: Event[] = [];
   worker: Worker | null = null;
-  /** What `run` threw, or null. Settles when the worker has ended. */
-  ended: Promise<unknown> = Promise.resolve(null);
+  #ended: Promise<unknown> = Promise.resolve(null);
 
   constructor(readonly fake: Fake) {}
 
@@ -33,7 +32,7 @@ export class WorkerCase {
     };
     const pace: WorkerOptions = { wait: 5, timeout: 2, retryEvery: 0.01, backoff: [0.01, 0.02] };
     this.worker = new Worker(new Client(this.fake.url, "key"), ["mail"], handlers, { ...pace, onEvent, ...options });
-    this.ended = this.worker.run().then(
+    this.#ended = this.worker.run().then(
       () => null,
       (error: unknown) => error,
     );
@@ -42,7 +41,21 @@ export class WorkerCase {
 
   async finish(grace = 0): Promise<void> {
     this.worker?.stop(grace);
-    await this.ended;
+    await this.end();
+  }
+
+  /** What `run` threw, or null, once the worker has ended. */
+  async end(): Promise<unknown> {
+    let hasEnded = false;
+    void this.#ended.then(() => {
+      hasEnded = true;
+      this.fake.changed();
+    });
+    await this.fake.until(
+      () => hasEnded,
+      () => "the worker did not end",
+    );
+    return this.#ended;
   }
 
   async waitEvent(name: string, count = 1): Promise<Event> {

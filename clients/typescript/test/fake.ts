@@ -18,6 +18,8 @@ export interface Request {
   body: any;
   /** The client's: equal ports are one connection. */
   port: number;
+  /** By the monotonic clock, which the tests share with the worker. */
+  heardAt: number;
 }
 
 export interface Reply {
@@ -84,6 +86,11 @@ export class Fake {
     this.changed();
   }
 
+  giveOrder(order: string): void {
+    this.order = order;
+    this.changed();
+  }
+
   /** As after a restore of the server's store: all tokens given out so far are unknown. */
   forgetWorkers(): void {
     this.#workers += 1;
@@ -128,11 +135,13 @@ export class Fake {
   }
 
   async #serve(http: IncomingMessage, response: ServerResponse): Promise<void> {
+    const heardAt = performance.now();
     let text = "";
     for await (const chunk of http) text += chunk;
     const { method = "", url: path = "", headers } = http;
     const verb = verbOf(method, path);
-    const request = { verb, method, path, headers, body: text ? JSON.parse(text) : null, port: http.socket.remotePort ?? 0 };
+    const body = text ? JSON.parse(text) : null;
+    const request = { verb, method, path, headers, body, port: http.socket.remotePort ?? 0, heardAt };
     const step = this.#scripts.get(verb)?.shift() ?? BEHAVE;
     this.requests.push(request);
     this.changed();

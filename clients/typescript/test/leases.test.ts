@@ -1,7 +1,11 @@
 /** Who holds what: lost answers, renewals, deadlines and refusals. */
 import assert from "node:assert/strict";
 
-import { Canceled } from "../src/index.js";
+import { Claims } from "../src/claims.js";
+import { Canceled, Client } from "../src/index.js";
+import type { Lease } from "../src/lease.js";
+import { renewUntilOver } from "../src/renewals.js";
+import { State } from "../src/state.js";
 import { Signal, untilCanceled, worked } from "./case.js";
 import { BEHAVE, DROP, HANG, job, problem } from "./fake.js";
 
@@ -51,6 +55,35 @@ worked("renewals go on while a handler runs", async (fake, on) => {
   const [complete] = await fake.waitFor("complete");
   assert.deepEqual(complete?.body, { result: true });
   await on.waitEvent("completed");
+});
+
+worked("a deadline counts from when the claim or renewal was sent", async (fake) => {
+  const pace = { waitMs: 5000, timeoutMs: 2000, retryEveryMs: 10, backoffMs: [10, 20] as [number, number], graceMs: 0 };
+  let order: string | undefined;
+  const state = new State(1, pace, (event) => {
+    order = event.code;
+    fake.changed();
+  });
+  const register = () => new Client(fake.url, "key").register(["mail"], 1);
+  fake.ttlMs = 900;
+  fake.offer(job("j1"));
+  const lease = await new Promise<Lease>((resolve) => {
+    const accept = (accepted: Lease) => {
+      state.stop(0); // One lease is enough.
+      resolve(accepted);
+    };
+    void new Claims(state, ["mail"], register, accept).run();
+  });
+  // What was heard had been sent before, and is answered later.
+  assert.ok(lease.deadline <= (fake.heard("claim")[0]?.heardAt ?? 0) + 900);
+  fake.giveOrder("quiet"); // Told after the renewal was applied.
+  const renewing = renewUntilOver(state, lease);
+  await fake.until(() => order === "quiet", () => "the renewal was not applied");
+  const [renewal] = fake.heard("renew");
+  lease.lose("goodbye");
+  await renewing;
+  assert.ok(lease.deadline > (renewal?.heardAt ?? 0) + 50_000);
+  assert.ok(lease.deadline <= (renewal?.heardAt ?? 0) + 60_000);
 });
 
 worked("a lease lost at renewal stops the handler, and nothing is reported", async (fake, on) => {

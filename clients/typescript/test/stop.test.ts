@@ -12,9 +12,10 @@ import { DROP, job, problem } from "./fake.js";
 worked("a quiet worker finishes what it has, claims nothing, and goes on when told", async (fake, on) => {
   const go = new Signal();
   fake.offer(job("j1"));
-  on.start({ work: () => go.wait }, { slots: 1 });
+  on.start({ work: () => go.wait }, { slots: 2 });
   await on.waitEvent("started");
-  fake.order = "quiet";
+  await fake.waitFor("claim", 2); // A slot is free, so one more is on its way.
+  fake.giveOrder("quiet");
   assert.equal((await on.waitEvent("ordered")).code, "quiet");
   go.set();
   await on.waitEvent("completed");
@@ -22,7 +23,7 @@ worked("a quiet worker finishes what it has, claims nothing, and goes on when to
   await fake.waitFor("beat", fake.heard("beat").length + 3);
   assert.equal(fake.heard("claim").length, claims);
   assert.deepEqual(fake.heard("beat").at(-1)?.body, { state: "idle", running: 0 });
-  fake.order = "work";
+  fake.giveOrder("work");
   await fake.waitFor("claim", claims + 1);
 });
 
@@ -31,10 +32,10 @@ worked("a worker that is ordered to stop finishes and says goodbye", async (fake
   fake.offer(job("j1"));
   on.start({ work: () => go.wait }, { slots: 1 });
   await on.waitEvent("started");
-  fake.order = "stop";
+  fake.giveOrder("stop");
   await on.waitEvent("ordered");
   go.set();
-  assert.equal(await on.ended, null);
+  assert.equal(await on.end(), null);
   assert.deepEqual(on.reports(), ["complete"]);
   const [goodbye] = fake.heard("goodbye");
   assert.deepEqual([goodbye?.path, goodbye?.headers["tenure-worker"]], ["/v1/workers/1", "tnw_1"]);
@@ -57,7 +58,7 @@ worked("a graceful stop lets handlers finish", async (fake, on) => {
   await fake.waitFor("beat", fake.heard("beat").length + 2);
   assert.equal(fake.heard("beat").at(-1)?.body.state, "draining");
   go.set();
-  await on.ended;
+  await on.end();
   assert.deepEqual(fake.heard("complete")[0]?.body, { result: false });
 });
 
@@ -105,7 +106,7 @@ worked("what a claim brings while stopping is released unstarted", async (fake, 
   assert.match(release?.path ?? "", /\/j2\//);
   assert.deepEqual(release?.body, { delay_ms: 0 });
   go.set();
-  await on.ended;
+  await on.end();
   assert.deepEqual(on.reports().sort(), ["complete", "release"]);
 });
 
@@ -120,7 +121,7 @@ worked("the goodbye is said again when it got lost", async (fake, on) => {
 worked("registering is tried again, but not with a wrong key", async (fake, on) => {
   fake.script("register", DROP, problem(503, "busy"), problem(401, "unauthorized"));
   on.start({});
-  const error = await on.ended;
+  const error = await on.end();
   assert.ok(error instanceof Problem);
   assert.deepEqual([error.status, error.code], [401, "unauthorized"]);
   assert.equal(fake.heard("register").length, 3);
@@ -129,7 +130,7 @@ worked("registering is tried again, but not with a wrong key", async (fake, on) 
 worked("a claim that is refused for good ends the worker in order", async (fake, on) => {
   fake.script("claim", problem(422, "invalid", { field: "queues" }));
   on.start({});
-  const error = await on.ended;
+  const error = await on.end();
   assert.ok(error instanceof Problem);
   assert.equal(error.field, "queues");
   assert.equal(fake.heard("goodbye").length, 1);
