@@ -10,7 +10,6 @@ from time import monotonic
 from typing import Callable, Sequence
 
 from .backoff import Backoff
-from .client import Client
 from .errors import Problem, Unreachable
 from .events import log
 from .job import Job
@@ -26,14 +25,12 @@ class Claims:
     def __init__(
         self,
         state: State,
-        client: Client,
         queues: Sequence[str],
         register: Callable[[Abort], Session],
         obey: Callable[[Session, str], None],
         accept: Callable[[Lease, list[Job]], None],
     ) -> None:
         self._state = state
-        self._client = client
         self._queues = queues
         self._register = register
         self._obey = obey

@@ -62,7 +62,7 @@ class Worker:
         self._version = version
         self._grace = grace
         self._state = State(slots, Pace(wait, timeout, retry_every, *backoff), teller(on_event))
-        self._claims = Claims(self._state, client, self._queues, self._register, self._obey, self._accept)
+        self._claims = Claims(self._state, self._queues, self._register, self._obey, self._accept)
         self._has_run = False
 
     def run(self) -> None:

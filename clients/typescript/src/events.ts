@@ -6,7 +6,7 @@
  * lost: a lease is gone, its handlers were told (`code` says how that became known);
  * started: a handler begins;
  * completed, failed, snoozed, released, canceled: the server stored that report (`detail` is the job's new state);
- * refused: the report was dropped (`code` is mostly `lease_lost`).
+ * refused: the report was dropped (`code` is mostly `lease_lost`);
  * error: a request failed and is tried again, or a report could not be stored.
  */
 export interface Event {
