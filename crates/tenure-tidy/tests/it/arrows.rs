@@ -37,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("tenure-sim", &["tenure-core", "tenure-store", "tenure-worker", "tenure-sqlite", "tenure-contract"]),
     ("tenure-tidy", &[]),
+    ("tenure-webhooks", &["tenure-core"]),
 ];
 
 /// What the pure crate must never reach, directly: I/O, time, randomness, wire formats.

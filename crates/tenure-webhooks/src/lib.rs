@@ -1,0 +1,45 @@
+//! Webhooks out: whom they may reach, how one is sent, signed and tried again.
+//!
+//! Whoever registers an endpoint chooses where a server inside somebody's network will connect to, and what answers
+//! there may be anything: the guard decides the first, limits on time and bytes bear the second. Nothing here knows a
+//! database or a job; who delivers keeps the log and calls this once for each attempt.
+//!
+//! ```text
+//!   url ──check_url──► Target ──resolve──► addresses ──check_addresses──► connect ──check the peer──► TLS ──► HTTP/1.1
+//!                                                                                                            │
+//!   Next: delivered, retry in …, disable, dead ◄──schedule::after── Sent or SendError ◄──at most 16 KiB──────┘
+//! ```
+//!
+//! # Layout
+//! - [`guard`]: which URLs and which addresses may be called
+//! - [`resolve`]: from a name to addresses
+//! - [`send`]: one request, within a deadline and a number of bytes
+//! - [`sent`]: what is kept of an answer
+//! - [`schedule`]: what follows from an answer or an error
+//! - [`sign`], [`prefix`], [`verify`]: the headers of a delivery, and the receiver's check of them
+//! - [`secret`], [`seal`](mod@seal): an endpoint's secret, and how it is kept in a database
+
+pub mod guard;
+pub mod resolve;
+
+pub mod send;
+pub mod sent;
+
+pub mod schedule;
+
+pub mod prefix;
+pub mod sign;
+pub mod verify;
+
+pub mod seal;
+pub mod secret;
+
+pub use guard::{Cidr, Guard, GuardOptions, Refused, Target};
+pub use prefix::Prefix;
+pub use resolve::{Resolve, SystemResolver};
+pub use schedule::{Next, Outcome};
+pub use seal::{MasterKeys, Owner, SealedSecret};
+pub use secret::Secret;
+pub use send::{Roots, SendError, SendOptions, Sender};
+pub use sent::Sent;
+pub use sign::Delivery;

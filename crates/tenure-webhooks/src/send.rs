@@ -1,0 +1,209 @@
+//! One request to one receiver, within a deadline and a number of bytes.
+//!
+//! Each call is a connection of its own: nothing is pooled, no proxy is asked, no redirect is followed, no session is
+//! resumed, so what one endpoint did has no bearing on the next. The order is the point:
+//!
+//! ```text
+//!   resolve ──► judge all addresses ──► connect to one ──► judge the peer ──► TLS ──► request ──► head ──► body
+//!   └──────────────────────────────── one deadline, the body included ──────────────────────────────────────┘
+//! ```
+//!
+//! The addresses that were judged are the ones connected to: the name is not looked up a second time. The peer is asked
+//! of the socket before the first byte, because a kernel may connect elsewhere than it was told (`0.0.0.0` is loopback).
+//! Of the answer at most `response_bytes_max` of the body are read, as they come: nothing is decompressed. A receiver
+//! that floods us before that (endless interim answers, one-byte chunks) meets an allowance for the whole connection.
+
+mod error;
+mod exchange;
+mod tls;
+mod wire;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use tenure_core::Invalid;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use url::Host;
+
+use crate::guard::{Guard, Target};
+use crate::resolve::Resolve;
+use crate::sent::Sent;
+
+pub use error::{SendError, Stage};
+pub use tls::Roots;
+
+/// Most addresses of a name that are tried, one after the other.
+const ADDRESSES_MAX: usize = 8;
+/// Smallest allowance for a head; the HTTP library reads no less at once.
+const HEADER_BYTES_MIN: usize = 8_192;
+
+/// Limits of one request.
+#[derive(Debug, Clone)]
+pub struct SendOptions {
+    /// For everything, from the lookup to the last byte of the body that is read.
+    pub timeout: Duration,
+    /// For each address that is tried.
+    pub connect_timeout: Duration,
+    /// How much of the answer's body is read.
+    pub response_bytes_max: usize,
+    /// Largest head of an answer, 8 KiB at least.
+    pub header_bytes_max: usize,
+    /// Most headers of an answer.
+    pub headers_max: usize,
+    /// Whose certificates are trusted.
+    pub roots: Roots,
+}
+
+impl Default for SendOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(5),
+            response_bytes_max: 16 << 10,
+            header_bytes_max: 32 << 10,
+            headers_max: 100,
+            roots: Roots::System,
+        }
+    }
+}
+
+impl SendOptions {
+    fn check(&self) -> Result<(), Invalid> {
+        for (field, wait) in [("timeout", self.timeout), ("connect_timeout", self.connect_timeout)] {
+            if wait.is_zero() {
+                return Err(Invalid::new(field, "0", "it is longer than nothing"));
+            }
+        }
+        if self.header_bytes_max < HEADER_BYTES_MIN {
+            let limit = format!("it is at least {HEADER_BYTES_MIN} bytes");
+            return Err(Invalid::new("header_bytes_max", self.header_bytes_max, limit));
+        }
+        Ok(())
+    }
+
+    /// Most bytes read from one connection, whatever they are: the head and what was read ahead of it, and the body with
+    /// the framing of small chunks.
+    fn wire_bytes_max(&self) -> usize {
+        self.header_bytes_max.saturating_mul(2).saturating_add(self.response_bytes_max.saturating_mul(8))
+    }
+}
+
+/// Sends webhooks. Clones share everything.
+#[derive(Clone)]
+pub struct Sender(Arc<Inner>);
+
+struct Inner {
+    guard: Guard,
+    resolver: Box<dyn Resolve>,
+    options: SendOptions,
+    /// None where no certificate is trusted.
+    tls: Option<TlsConnector>,
+}
+
+impl Sender {
+    /// Refuses options that make no sense; reads the system's certificates.
+    pub fn new(guard: Guard, resolver: impl Resolve + 'static, options: SendOptions) -> Result<Self, Invalid> {
+        options.check()?;
+        let tls = tls::connector(&options.roots)?;
+        Ok(Self(Arc::new(Inner { guard, resolver: Box::new(resolver), options, tls })))
+    }
+
+    /// The guard that endpoints are checked by when they are registered.
+    pub fn guard(&self) -> &Guard {
+        &self.0.guard
+    }
+
+    /// Posts `body` with these headers, and answers what the receiver said, whatever its status.
+    ///
+    /// `content-type` is JSON unless given. Headers that belong to the connection (`host`, `content-length`, `connection`
+    /// and their like) are ours: given ones are ignored. Dropping the future closes the connection.
+    pub async fn send(
+        &self,
+        target: &Target,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Bytes,
+    ) -> Result<Sent, SendError> {
+        let begun = Instant::now();
+        let call = Call { inner: &self.0, target, deadline: begun + self.0.options.timeout };
+        let request = exchange::request(target, headers, body);
+        let stream = call.connect().await?;
+        let mut sent = if target.is_https() {
+            call.exchange(call.encrypt(stream).await?, request).await?
+        } else {
+            call.exchange(stream, request).await?
+        };
+        sent.took = begun.elapsed();
+        Ok(sent)
+    }
+}
+
+/// One call: what its steps share.
+struct Call<'a> {
+    inner: &'a Inner,
+    target: &'a Target,
+    deadline: Instant,
+}
+
+impl Call<'_> {
+    /// A connection to an address that was judged, and whose peer was.
+    async fn connect(&self) -> Result<TcpStream, SendError> {
+        let addresses = self.addresses().await?;
+        let mut last = self.unreachable(Stage::Resolve, &"it has no address");
+        for address in addresses.into_iter().take(ADDRESSES_MAX) {
+            let until = self.deadline.min(Instant::now() + self.inner.options.connect_timeout);
+            match timeout_at(until, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) => {
+                    let peer = stream.peer_addr().map_err(|error| self.unreachable(Stage::Connect, &error))?;
+                    self.judge(&[peer.ip()])?;
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => last = self.unreachable(Stage::Connect, &error),
+                Err(_) => last = self.timed_out(Stage::Connect, None),
+            }
+            if Instant::now() >= self.deadline {
+                break;
+            }
+        }
+        Err(last)
+    }
+
+    /// Where to connect: all of them judged, mapped ones unwrapped, the port our own.
+    async fn addresses(&self) -> Result<Vec<SocketAddr>, SendError> {
+        let refused = |why| SendError::Refused { host: self.host(), why };
+        self.inner.guard.check_target(self.target).map_err(refused)?;
+        let found: Vec<IpAddr> = match self.target.host() {
+            Host::Ipv4(address) => vec![(*address).into()],
+            Host::Ipv6(address) => vec![(*address).into()],
+            Host::Domain(name) => {
+                let lookup = timeout_at(self.deadline, self.inner.resolver.addresses(name, self.target.port())).await;
+                let found = lookup.map_err(|_| self.timed_out(Stage::Resolve, None))?;
+                let found = found.map_err(|error| self.unreachable(Stage::Resolve, &error))?;
+                found.into_iter().map(|address| address.ip()).collect()
+            }
+        };
+        self.judge(&found)?;
+        Ok(found.into_iter().map(|address| SocketAddr::new(address.to_canonical(), self.target.port())).collect())
+    }
+
+    fn judge(&self, addresses: &[IpAddr]) -> Result<(), SendError> {
+        let refused = |why| SendError::Refused { host: self.host(), why };
+        self.inner.guard.check_addresses(addresses).map_err(refused)
+    }
+
+    fn host(&self) -> String {
+        self.target.host().to_string()
+    }
+
+    fn unreachable(&self, stage: Stage, why: &dyn ToString) -> SendError {
+        SendError::Unreachable { host: self.host(), stage, why: why.to_string() }
+    }
+
+    fn timed_out(&self, stage: Stage, status: Option<u16>) -> SendError {
+        SendError::TimedOut { host: self.host(), stage, status }
+    }
+}
