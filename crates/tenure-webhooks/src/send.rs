@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
-use tenure_core::Invalid;
+use tenure_core::{Invalid, duration};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -39,6 +39,10 @@ pub use tls::Roots;
 
 /// Most addresses of a name that are tried, one after the other.
 const ADDRESSES_MAX: usize = 8;
+/// Longest deadline of all.
+const TIMEOUT_MAX: Duration = Duration::from_secs(3_600);
+/// Most headers that can be allowed; each takes memory before it comes.
+const HEADERS_MAX: usize = 1_000;
 /// Smallest allowance for a head; the HTTP library reads no less at once.
 const HEADER_BYTES_MIN: usize = 8_192;
 
@@ -75,9 +79,16 @@ impl Default for SendOptions {
 impl SendOptions {
     fn check(&self) -> Result<(), Invalid> {
         for (field, wait) in [("timeout", self.timeout), ("connect_timeout", self.connect_timeout)] {
-            if wait.is_zero() {
-                return Err(Invalid::new(field, "0", "it is longer than nothing"));
+            if wait.is_zero() || wait > TIMEOUT_MAX {
+                return Err(Invalid::new(
+                    field,
+                    duration::format(wait),
+                    "it is longer than nothing and an hour at most",
+                ));
             }
+        }
+        if !(1..=HEADERS_MAX).contains(&self.headers_max) {
+            return Err(Invalid::new("headers_max", self.headers_max, format!("it is 1 to {HEADERS_MAX}")));
         }
         if self.header_bytes_max < HEADER_BYTES_MIN {
             let limit = format!("it is at least {HEADER_BYTES_MIN} bytes");
@@ -205,5 +216,30 @@ impl Call<'_> {
 
     fn timed_out(&self, stage: Stage, status: Option<u16>) -> SendError {
         SendError::TimedOut { host: self.host(), stage, status }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::SystemResolver;
+
+    #[test]
+    fn options_that_make_no_sense_are_refused() {
+        let fine = || SendOptions { roots: Roots::Only(Vec::new()), ..SendOptions::default() };
+        assert!(Sender::new(Guard::default(), SystemResolver, fine()).is_ok());
+        for (options, field) in [
+            (SendOptions { timeout: Duration::ZERO, ..fine() }, "timeout"),
+            (SendOptions { timeout: Duration::MAX, ..fine() }, "timeout"),
+            (SendOptions { connect_timeout: Duration::ZERO, ..fine() }, "connect_timeout"),
+            (SendOptions { header_bytes_max: 8_191, ..fine() }, "header_bytes_max"),
+            (SendOptions { headers_max: 0, ..fine() }, "headers_max"),
+            (SendOptions { headers_max: usize::MAX, ..fine() }, "headers_max"),
+        ] {
+            let Err(refused) = Sender::new(Guard::default(), SystemResolver, options) else {
+                panic!("{field} was taken")
+            };
+            assert_eq!(refused.field, field);
+        }
     }
 }

@@ -92,7 +92,7 @@ mod tests {
             ("Sun, 06 Nov 1994 08:51:37 GMT", Some(120)),
             ("Sunday, 06-Nov-94 08:51:37 GMT", Some(120)),
             ("Sun, 06 Nov 1994 08:49:00 GMT", Some(0)),
-            ("Sun, 06 Nov 2094 08:49:00 GMT", Some(3_600)),
+            ("Sat, 06 Nov 2094 08:49:00 GMT", Some(3_600)),
             ("", None),
             ("-5", None),
             ("+5", None),

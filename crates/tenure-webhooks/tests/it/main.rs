@@ -1,1 +1,14 @@
-fn main() {}
+//! Webhooks against what the outside may be: hostile URLs, names that lie, receivers that never end.
+
+mod addresses;
+mod canary;
+mod dns;
+mod endless;
+mod hostile;
+mod receiver;
+mod secrets;
+mod signing;
+mod slow;
+mod tls;
+mod urls;
+mod verifying;
