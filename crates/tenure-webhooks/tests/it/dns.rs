@@ -104,6 +104,9 @@ async fn a_target_of_a_laxer_guard_is_judged_again() {
         let target = lax.check_url(&format!("http://{host}:{}/", canary.port())).unwrap();
         let result = strict.send(&target, &[], Bytes::new()).await;
         assert!(matches!(result, Err(SendError::Refused { .. })), "{host}: {result:?}");
+        // The same addresses, and another port.
+        let result = sender(81, &["127.0.0.0/8"], Told::loopback(), AMPLE).send(&target, &[], Bytes::new()).await;
+        assert!(matches!(result, Err(SendError::Refused { why: Refused::Url(_), .. })), "{host}: {result:?}");
     }
     assert_eq!(canary.heard().await, (0, 0));
 }

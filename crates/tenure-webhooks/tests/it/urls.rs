@@ -94,6 +94,7 @@ const HOSTILE: &[&str] = &[
     "http://hook.example\\@127.0.0.1:{p}/",
     "http:\\\\127.0.0.1:{p}\\",
     "http:/\\127.0.0.1:{p}/",
+    "http://hook.example:{p}/a\\b",
     "http://hook.example#@127.0.0.1:{p}/",
     "http://127.0.0.1:{p}#.hook.example/",
     "http://hook.example/#fragment",
@@ -157,8 +158,10 @@ async fn no_hostile_url_is_connected_to_in_a_hundred_rounds() {
     const { assert!(HOSTILE.len() >= 60) };
     let long = format!("http://hook.example/{}", "x".repeat(2_048));
     let longer_when_escaped = format!("http://hook.example/{}", "ü".repeat(1_000));
+    let shorter_when_read = format!("http://hook.example/{}", "a/../".repeat(500));
+    let lengths = [long.as_str(), &longer_when_escaped, &shorter_when_read];
     for round in 0..100 {
-        for url in HOSTILE.iter().copied().chain([long.as_str(), longer_when_escaped.as_str()]) {
+        for url in HOSTILE.iter().copied().chain(lengths) {
             let url = url.replace("{p}", &canary.port().to_string());
             assert!(sender.guard().check_url(&url).is_err(), "{url:?} passes");
             let result = call(&sender, &url).await;
