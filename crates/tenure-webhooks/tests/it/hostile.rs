@@ -116,6 +116,20 @@ async fn a_body_is_read_to_its_end_however_that_is_marked() {
     }
 }
 
+/// A server that has a limit says so before it has read everything.
+#[tokio::test]
+async fn an_answer_that_comes_before_the_request_has_ended_is_read() {
+    let receiver = Receiver::start(|mut stream| async move {
+        stream.write_all(b"HTTP/1.1 413 Too Large\r\ncontent-length: 5\r\n\r\nlarge").await?;
+        read_request(&mut stream).await.map(drop)
+    })
+    .await;
+    let sender = sender(receiver.address.port(), &["127.0.0.0/8"], Told::loopback(), AMPLE);
+    let target = sender.guard().check_url(&receiver.url()).unwrap();
+    let sent = sender.send(&target, &[], Bytes::from(vec![b'x'; 8 << 20])).await.unwrap();
+    assert_eq!((sent.status, sent.body_start.as_str()), (413, "large"));
+}
+
 #[tokio::test]
 async fn a_receiver_sees_the_request_and_no_header_that_is_not_ours_to_give() {
     let seen = Arc::new(Mutex::new(Vec::new()));
