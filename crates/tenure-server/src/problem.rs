@@ -65,7 +65,7 @@ codes! {
     FULL = "full" 429 "The queue is full"
         "As many jobs are pending as the quota of the queue, or of the tenant in it, allows. Nothing was stored. Come again when some are claimed; `Retry-After` says when to try.";
     INTERNAL = "internal" 500 "The server made a mistake"
-        "It is in the server's log, with the id that `detail` names. Please report it.";
+        "What it was is in the server's log. Please report it.";
     UNAVAILABLE = "unavailable" 503 "The store does not answer"
         "Whether something happened is unknown: send the same again, with the same id or `Idempotency-Key`. `Retry-After` says when.";
     BUSY = "busy" 503 "Somebody has it just now"

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Usual, ok};
+use super::ok;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::cursor::{self, Page};
@@ -46,7 +46,7 @@ struct OfPage {
 
 /// The newest entries of the journal, oldest of them first
 #[utoipa::path(get, path = "/v1/audit", tag = "audit", params(Newest), security(("key" = ["read"])),
-    responses((status = 200, body = Page<JournalLine>), Usual))]
+    responses((status = 200, body = Page<JournalLine>)))]
 async fn newest_entries(
     State(app): State<App>,
     caller: Caller,
@@ -77,7 +77,7 @@ impl From<&Seal> for SealLine {
 
 /// List the seals of the journal
 #[utoipa::path(get, path = "/v1/audit/seals", tag = "audit", params(OfPage), security(("key" = ["read"])),
-    responses((status = 200, body = Page<SealLine>), Usual))]
+    responses((status = 200, body = Page<SealLine>)))]
 async fn list_seals(State(app): State<App>, caller: Caller, Query(asked): Query<OfPage>) -> Result<Response, Problem> {
     caller.need_operator(Scope::Read)?;
     let limit = cursor::limit(asked.limit)?;
@@ -88,7 +88,7 @@ async fn list_seals(State(app): State<App>, caller: Caller, Query(asked): Query<
 
 /// The entries under one seal
 #[utoipa::path(get, path = "/v1/audit/seals/{no}", tag = "audit", params(("no" = i64, Path), OfPage),
-    security(("key" = ["read"])), responses((status = 200, body = Page<JournalLine>), Usual))]
+    security(("key" = ["read"])), responses((status = 200, body = Page<JournalLine>)))]
 async fn list_sealed(
     State(app): State<App>,
     caller: Caller,

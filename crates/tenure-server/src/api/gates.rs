@@ -16,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::jobs::parse;
-use super::{Usual, ok};
+use super::ok;
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::Caller;
@@ -50,7 +50,7 @@ struct ListGates {
 
 /// List gates and what they let through now
 #[utoipa::path(get, path = "/v1/gates", tag = "gates", params(ListGates), security(("key" = ["read"])),
-    responses((status = 200, body = Page<GateLine>), Usual))]
+    responses((status = 200, body = Page<GateLine>)))]
 async fn list_gates(
     State(app): State<App>,
     caller: Caller,
@@ -66,7 +66,7 @@ async fn list_gates(
 
 /// One gate
 #[utoipa::path(get, path = "/v1/gates/{gate}", tag = "gates", params(("gate" = String, Path)), security(("key" = ["read"])),
-    responses((status = 200, body = GateLine), Usual))]
+    responses((status = 200, body = GateLine)))]
 async fn show_gate(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
     caller.need_operator(Scope::Read)?;
     ok(&GateLine::from(&app.store.show_gate(&path.get("gate")?).await?))
@@ -88,7 +88,7 @@ struct GateBody {
 /// Pause, resume, trip or reset a gate
 #[utoipa::path(post, path = "/v1/gates/{gate}/{act}", tag = "gates", request_body = GateBody, security(("key" = ["operate"])),
     params(("gate" = String, Path), ("act" = String, Path, description = "pause, resume, trip or reset", pattern = "^(pause|resume|trip|reset)$")),
-    responses((status = 200, body = GateLine), Usual))]
+    responses((status = 200, body = GateLine)))]
 async fn operate_gate(
     State(app): State<App>,
     caller: Caller,
@@ -112,7 +112,7 @@ async fn operate_gate(
 
 /// List what was set, by pattern
 #[utoipa::path(get, path = "/v1/rules", tag = "gates", security(("key" = ["read"])),
-    responses((status = 200, body = Page<RuleLine>), Usual))]
+    responses((status = 200, body = Page<RuleLine>)))]
 async fn list_rules(State(app): State<App>, caller: Caller) -> Result<Response, Problem> {
     caller.need_operator(Scope::Read)?;
     let rules = app.store.list_rules(BATCH_MAX).await?;
@@ -153,7 +153,7 @@ struct RuleBody {
 /// Set what a gate allows, or all whose name begins alike
 #[utoipa::path(put, path = "/v1/rules/{pattern}", tag = "gates", request_body = RuleBody, security(("key" = ["operate"])),
     params(("pattern" = String, Path, description = "A gate, or a beginning such as domain:*")),
-    responses((status = 200, body = RuleLine), Usual))]
+    responses((status = 200, body = RuleLine)))]
 async fn set_rule(
     State(app): State<App>,
     caller: Caller,
@@ -179,7 +179,7 @@ async fn set_rule(
 
 /// Remove a rule
 #[utoipa::path(delete, path = "/v1/rules/{pattern}", tag = "gates", params(("pattern" = String, Path)),
-    security(("key" = ["operate"])), responses((status = 204), Usual))]
+    security(("key" = ["operate"])), responses((status = 204)))]
 async fn remove_rule(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
     caller.need_operator(Scope::Operate)?;
     let word = caller.word(None)?;

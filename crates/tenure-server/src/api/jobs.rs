@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reason, Usual, answer, ok};
+use super::{Reason, answer, ok};
 use crate::app::App;
 use crate::body::{self, Json, Text};
 use crate::caller::Caller;
@@ -100,7 +100,7 @@ pub(crate) struct NewJobBody {
 /// one's. The same key with another body is refused.
 #[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = NewJobBody, security(("key" = ["enqueue"])),
     params(("Idempotency-Key" = Option<String>, Header, description = "A name for this very request", max_length = 500)),
-    responses((status = 201, body = EnqueuedLine), (status = 200, body = EnqueuedLine), Usual))]
+    responses((status = 201, body = EnqueuedLine), (status = 200, body = EnqueuedLine)))]
 async fn enqueue_job(
     State(app): State<App>,
     caller: Caller,
@@ -146,7 +146,7 @@ struct EnqueuedJobs {
 ///
 /// Answered in the order given. A refused one refuses all of them and is named by its place.
 #[utoipa::path(post, path = "/v1/jobs/batch", tag = "jobs", request_body = NewJobsBody, security(("key" = ["enqueue"])),
-    responses((status = 200, body = EnqueuedJobs), Usual))]
+    responses((status = 200, body = EnqueuedJobs)))]
 async fn enqueue_jobs(State(app): State<App>, caller: Caller, body: Text) -> Result<Response, Problem> {
     caller.need(Scope::Enqueue)?;
     let NewJobsBody { jobs: texts } = body::read(&body.text)?;
@@ -190,7 +190,7 @@ struct ListJobs {
 
 /// List jobs, newest first
 #[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(ListJobs), security(("key" = ["read"])),
-    responses((status = 200, body = Page<JobLine>), Usual))]
+    responses((status = 200, body = Page<JobLine>)))]
 async fn list_jobs(State(app): State<App>, caller: Caller, Query(asked): Query<ListJobs>) -> Result<Response, Problem> {
     caller.need(Scope::Read)?;
     let limit = cursor::limit(asked.limit)?;
@@ -209,7 +209,7 @@ async fn list_jobs(State(app): State<App>, caller: Caller, Query(asked): Query<L
 
 /// One job with its attempts
 #[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = uuid::Uuid, Path)), security(("key" = ["read"])),
-    responses((status = 200, body = JobDocument), Usual))]
+    responses((status = 200, body = JobDocument)))]
 async fn show_job(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
     caller.need(Scope::Read)?;
     let job = app.store.show_job(&caller.sight(None)?, path.get("id")?).await?;
@@ -253,7 +253,7 @@ struct CanceledAnswer {
 ///
 /// One that waits is canceled at once; the worker of a running one is asked, or fenced with `force`.
 #[utoipa::path(post, path = "/v1/jobs/{id}/cancel", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = CancelBody,
-    security(("key" = ["operate"])), responses((status = 200, body = CanceledAnswer), Usual))]
+    security(("key" = ["operate"])), responses((status = 200, body = CanceledAnswer)))]
 async fn cancel_job(
     State(app): State<App>,
     caller: Caller,
@@ -281,7 +281,7 @@ struct StateAnswer {
 ///
 /// Attempts and losses start again; the fence does not.
 #[utoipa::path(post, path = "/v1/jobs/{id}/requeue", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = Reason,
-    security(("key" = ["operate"])), responses((status = 200, body = StateAnswer), Usual))]
+    security(("key" = ["operate"])), responses((status = 200, body = StateAnswer)))]
 async fn requeue_job(
     State(app): State<App>,
     caller: Caller,
@@ -296,7 +296,7 @@ async fn requeue_job(
 
 /// Make a waiting job due now
 #[utoipa::path(post, path = "/v1/jobs/{id}/open", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = Reason,
-    security(("key" = ["operate"])), responses((status = 200, body = StateAnswer), Usual))]
+    security(("key" = ["operate"])), responses((status = 200, body = StateAnswer)))]
 async fn open_job(
     State(app): State<App>,
     caller: Caller,

@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::jobs::parse;
-use super::{Reason, Usual, answer, ok};
+use super::{Reason, answer, ok};
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::Caller;
@@ -51,7 +51,7 @@ struct ListKeys {
 
 /// List keys by id; secrets are nowhere
 #[utoipa::path(get, path = "/v1/keys", tag = "tenants", params(ListKeys), security(("key" = ["admin"])),
-    responses((status = 200, body = Page<KeyLine>), Usual))]
+    responses((status = 200, body = Page<KeyLine>)))]
 async fn list_keys(State(app): State<App>, caller: Caller, Query(asked): Query<ListKeys>) -> Result<Response, Problem> {
     caller.need(Scope::Admin)?;
     let limit = cursor::limit(asked.limit)?;
@@ -88,7 +88,7 @@ struct KeyBody {
 
 /// Make a key; its text is in the answer, once
 #[utoipa::path(post, path = "/v1/keys", tag = "tenants", request_body = KeyBody, security(("key" = ["admin"])),
-    responses((status = 201, body = NewKeyDocument), Usual))]
+    responses((status = 201, body = NewKeyDocument)))]
 async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json<KeyBody>) -> Result<Response, Problem> {
     caller.need(Scope::Admin)?;
     let tenant = match (&caller.tenant, parse::<TenantName>(body.tenant.as_deref())?) {
@@ -120,7 +120,7 @@ struct RotateBody {
 
 /// Make a key that takes another one's place: same name, tenant and scopes
 #[utoipa::path(post, path = "/v1/keys/{key}/rotate", tag = "tenants", params(("key" = String, Path)),
-    request_body = RotateBody, security(("key" = ["admin"])), responses((status = 201, body = NewKeyDocument), Usual))]
+    request_body = RotateBody, security(("key" = ["admin"])), responses((status = 201, body = NewKeyDocument)))]
 async fn rotate_key(
     State(app): State<App>,
     caller: Caller,
@@ -149,7 +149,7 @@ async fn rotate_key(
 
 /// End a key at once
 #[utoipa::path(post, path = "/v1/keys/{key}/revoke", tag = "tenants", params(("key" = String, Path)),
-    request_body = Reason, security(("key" = ["admin"])), responses((status = 200, body = KeyLine), Usual))]
+    request_body = Reason, security(("key" = ["admin"])), responses((status = 200, body = KeyLine)))]
 async fn revoke_key(
     State(app): State<App>,
     caller: Caller,

@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Usual, ok};
+use super::ok;
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::RemoteWorker;
@@ -73,7 +73,7 @@ struct ClaimAnswer {
 
 /// Claim jobs, waiting for them if there are none
 #[utoipa::path(post, path = "/v1/leases", tag = "worker protocol", request_body = ClaimBody,
-    security(("key" = ["worker"], "worker" = [])), responses((status = 200, body = ClaimAnswer), Usual))]
+    security(("key" = ["worker"], "worker" = [])), responses((status = 200, body = ClaimAnswer)))]
 async fn claim_jobs(
     State(app): State<App>,
     remote: RemoteWorker,
@@ -219,7 +219,7 @@ struct RenewAnswer {
 /// Keep what was claimed; hear about cancels and orders
 #[utoipa::path(post, path = "/v1/leases/{lease}/renew", tag = "worker protocol", params(("lease" = i64, Path)),
     request_body = RenewBody, security(("key" = ["worker"], "worker" = [])),
-    responses((status = 200, body = RenewAnswer), Usual))]
+    responses((status = 200, body = RenewAnswer)))]
 async fn renew_lease(
     State(app): State<App>,
     remote: RemoteWorker,

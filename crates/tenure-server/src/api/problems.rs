@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Usual, ok};
+use super::ok;
 use crate::app::App;
 use crate::cursor::Page;
 use crate::problem::{CODES, Code, NOT_FOUND, Problem};
@@ -40,7 +40,7 @@ async fn list_problems() -> Result<Response, Problem> {
 
 /// One error code
 #[utoipa::path(get, path = "/v1/problems/{code}", tag = "problems", params(("code" = String, Path)), security(()),
-    responses((status = 200, body = CodeLine), Usual))]
+    responses((status = 200, body = CodeLine)))]
 async fn show_problem(path: Segments) -> Result<Response, Problem> {
     let word: String = path.get("code")?;
     let code = CODES.iter().find(|code| code.word == word);

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reason, Usual, ok};
+use super::{Reason, ok};
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::Caller;
@@ -32,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// List queues and what is in them
 #[utoipa::path(get, path = "/v1/queues", tag = "queues", security(("key" = ["read"])),
-    responses((status = 200, body = Page<QueueLine>), Usual))]
+    responses((status = 200, body = Page<QueueLine>)))]
 async fn list_queues(State(app): State<App>, caller: Caller) -> Result<Response, Problem> {
     caller.need_operator(Scope::Read)?;
     let queues = app.store.list_queues().await?;
@@ -41,7 +41,7 @@ async fn list_queues(State(app): State<App>, caller: Caller) -> Result<Response,
 
 /// One queue
 #[utoipa::path(get, path = "/v1/queues/{queue}", tag = "queues", params(("queue" = String, Path)),
-    security(("key" = ["read"])), responses((status = 200, body = QueueLine), Usual))]
+    security(("key" = ["read"])), responses((status = 200, body = QueueLine)))]
 async fn show_queue(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
     caller.need_operator(Scope::Read)?;
     shown(&app, &path.get("queue")?).await
@@ -63,7 +63,7 @@ struct QueueBody {
 
 /// Make a queue or change its settings
 #[utoipa::path(put, path = "/v1/queues/{queue}", tag = "queues", params(("queue" = String, Path)), request_body = QueueBody,
-    security(("key" = ["operate"])), responses((status = 200, body = QueueLine), Usual))]
+    security(("key" = ["operate"])), responses((status = 200, body = QueueLine)))]
 async fn set_queue(
     State(app): State<App>,
     caller: Caller,
@@ -84,7 +84,7 @@ async fn set_queue(
 
 /// Stop handing out jobs of a queue; running ones go on
 #[utoipa::path(post, path = "/v1/queues/{queue}/pause", tag = "queues", params(("queue" = String, Path)),
-    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = QueueLine), Usual))]
+    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = QueueLine)))]
 async fn pause_queue(
     State(app): State<App>,
     caller: Caller,
@@ -96,7 +96,7 @@ async fn pause_queue(
 
 /// Hand out jobs of a queue again
 #[utoipa::path(post, path = "/v1/queues/{queue}/resume", tag = "queues", params(("queue" = String, Path)),
-    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = QueueLine), Usual))]
+    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = QueueLine)))]
 async fn resume_queue(
     State(app): State<App>,
     caller: Caller,

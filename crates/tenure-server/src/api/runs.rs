@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::jobs::parse;
-use super::{Reason, Usual, ok};
+use super::{Reason, ok};
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::Caller;
@@ -51,7 +51,7 @@ struct ListRuns {
 
 /// List runs, newest first
 #[utoipa::path(get, path = "/v1/runs", tag = "runs", params(ListRuns), security(("key" = ["read"])),
-    responses((status = 200, body = Page<RunLine>), Usual))]
+    responses((status = 200, body = Page<RunLine>)))]
 async fn list_runs(State(app): State<App>, caller: Caller, Query(asked): Query<ListRuns>) -> Result<Response, Problem> {
     caller.need(Scope::Read)?;
     let limit = cursor::limit(asked.limit)?;
@@ -68,7 +68,7 @@ async fn list_runs(State(app): State<App>, caller: Caller, Query(asked): Query<L
 
 /// One run
 #[utoipa::path(get, path = "/v1/runs/{id}", tag = "runs", params(("id" = uuid::Uuid, Path)), security(("key" = ["read"])),
-    responses((status = 200, body = RunLine), Usual))]
+    responses((status = 200, body = RunLine)))]
 async fn show_run(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
     caller.need(Scope::Read)?;
     ok(&RunLine::from(&app.store.show_run(&caller.sight(None)?, path.get("id")?).await?))
@@ -85,7 +85,7 @@ struct RunCanceled {
 
 /// Cancel a run and what is left of it
 #[utoipa::path(post, path = "/v1/runs/{id}/cancel", tag = "runs", params(("id" = uuid::Uuid, Path)), request_body = Reason,
-    security(("key" = ["operate"])), responses((status = 200, body = RunCanceled), Usual))]
+    security(("key" = ["operate"])), responses((status = 200, body = RunCanceled)))]
 async fn cancel_run(
     State(app): State<App>,
     caller: Caller,
@@ -130,7 +130,7 @@ struct ListPartitions {
 
 /// List partitions, by run and name
 #[utoipa::path(get, path = "/v1/partitions", tag = "runs", params(ListPartitions), security(("key" = ["read"])),
-    responses((status = 200, body = Page<PartitionLine>), Usual))]
+    responses((status = 200, body = Page<PartitionLine>)))]
 async fn list_partitions(
     State(app): State<App>,
     caller: Caller,
@@ -167,7 +167,7 @@ impl std::str::FromStr for Place {
 /// Let a partition go on where it stopped
 #[utoipa::path(post, path = "/v1/runs/{id}/partitions/{partition}/resume", tag = "runs", request_body = Reason,
     params(("id" = uuid::Uuid, Path), ("partition" = String, Path)), security(("key" = ["operate"])),
-    responses((status = 200, body = RunLine), Usual))]
+    responses((status = 200, body = RunLine)))]
 async fn resume_partition(
     State(app): State<App>,
     caller: Caller,
@@ -194,7 +194,7 @@ struct ResetBody {
 /// Let a partition begin again at an offset
 #[utoipa::path(post, path = "/v1/runs/{id}/partitions/{partition}/reset", tag = "runs", request_body = ResetBody,
     params(("id" = uuid::Uuid, Path), ("partition" = String, Path)), security(("key" = ["operate"])),
-    responses((status = 200, body = RunLine), Usual))]
+    responses((status = 200, body = RunLine)))]
 async fn reset_partition(
     State(app): State<App>,
     caller: Caller,

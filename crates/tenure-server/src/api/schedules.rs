@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::jobs::parse;
-use super::{Reason, Usual, ok};
+use super::{Reason, ok};
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::Caller;
@@ -59,7 +59,7 @@ struct Whose {
 
 /// List schedules, by tenant and name
 #[utoipa::path(get, path = "/v1/schedules", tag = "schedules", params(ListSchedules), security(("key" = ["read"])),
-    responses((status = 200, body = Page<ScheduleLine>), Usual))]
+    responses((status = 200, body = Page<ScheduleLine>)))]
 async fn list_schedules(
     State(app): State<App>,
     caller: Caller,
@@ -91,7 +91,7 @@ impl std::str::FromStr for Place {
 
 /// One schedule with its last fires
 #[utoipa::path(get, path = "/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path), Whose),
-    security(("key" = ["read"])), responses((status = 200, body = ScheduleLine), Usual))]
+    security(("key" = ["read"])), responses((status = 200, body = ScheduleLine)))]
 async fn show_schedule(
     State(app): State<App>,
     caller: Caller,
@@ -141,7 +141,7 @@ struct ScheduleBody {
 
 /// Make a schedule or change it
 #[utoipa::path(put, path = "/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path), Whose),
-    request_body = ScheduleBody, security(("key" = ["operate"])), responses((status = 200, body = ScheduleLine), Usual))]
+    request_body = ScheduleBody, security(("key" = ["operate"])), responses((status = 200, body = ScheduleLine)))]
 async fn set_schedule(
     State(app): State<App>,
     caller: Caller,
@@ -198,7 +198,7 @@ fn template(body: &ScheduleBody) -> Result<Template, Invalid> {
 
 /// Remove a schedule; the jobs it asked for stay
 #[utoipa::path(delete, path = "/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path), Whose),
-    security(("key" = ["operate"])), responses((status = 204), Usual))]
+    security(("key" = ["operate"])), responses((status = 204)))]
 async fn remove_schedule(
     State(app): State<App>,
     caller: Caller,
@@ -214,7 +214,7 @@ async fn remove_schedule(
 
 /// Let a schedule fire nothing
 #[utoipa::path(post, path = "/v1/schedules/{schedule}/pause", tag = "schedules", params(("schedule" = String, Path), Whose),
-    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = ScheduleLine), Usual))]
+    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = ScheduleLine)))]
 async fn pause_schedule(
     State(app): State<App>,
     caller: Caller,
@@ -227,7 +227,7 @@ async fn pause_schedule(
 
 /// Let a schedule go on from now
 #[utoipa::path(post, path = "/v1/schedules/{schedule}/resume", tag = "schedules", params(("schedule" = String, Path), Whose),
-    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = ScheduleLine), Usual))]
+    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = ScheduleLine)))]
 async fn resume_schedule(
     State(app): State<App>,
     caller: Caller,

@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::jobs::parse;
-use super::{Usual, ok};
+use super::ok;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::problem::Problem;
@@ -41,7 +41,7 @@ struct StatsOf {
 
 /// Count what waits, and how attempts ended lately
 #[utoipa::path(get, path = "/v1/stats", tag = "stats", params(StatsOf), security(("key" = ["read"])),
-    responses((status = 200, body = StatsDocument), Usual))]
+    responses((status = 200, body = StatsDocument)))]
 async fn show_stats(State(app): State<App>, caller: Caller, Query(asked): Query<StatsOf>) -> Result<Response, Problem> {
     caller.need_operator(Scope::Read)?;
     let within = asked.within.map_or(Ok(WITHIN), |text| tenure_core::duration::parse("within", &text))?;

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::queues::quota;
-use super::{Usual, answer, ok};
+use super::{answer, ok};
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::Caller;
@@ -39,7 +39,7 @@ struct ListTenants {
 
 /// List tenants by name
 #[utoipa::path(get, path = "/v1/tenants", tag = "tenants", params(ListTenants), security(("key" = ["admin"])),
-    responses((status = 200, body = Page<TenantLine>), Usual))]
+    responses((status = 200, body = Page<TenantLine>)))]
 async fn list_tenants(
     State(app): State<App>,
     caller: Caller,
@@ -54,7 +54,7 @@ async fn list_tenants(
 
 /// One tenant
 #[utoipa::path(get, path = "/v1/tenants/{tenant}", tag = "tenants", params(("tenant" = String, Path)),
-    security(("key" = ["admin"])), responses((status = 200, body = TenantLine), Usual))]
+    security(("key" = ["admin"])), responses((status = 200, body = TenantLine)))]
 async fn show_tenant(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
     caller.need_operator(Scope::Admin)?;
     ok(&TenantLine::from(&app.store.show_tenant(&path.get("tenant")?).await?))
@@ -76,7 +76,7 @@ struct TenantBody {
 /// Make a tenant or change it
 #[utoipa::path(put, path = "/v1/tenants/{tenant}", tag = "tenants", params(("tenant" = String, Path)),
     request_body = TenantBody, security(("key" = ["admin"])),
-    responses((status = 201, body = TenantLine), (status = 200, body = TenantLine), Usual))]
+    responses((status = 201, body = TenantLine), (status = 200, body = TenantLine)))]
 async fn set_tenant(
     State(app): State<App>,
     caller: Caller,

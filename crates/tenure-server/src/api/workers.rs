@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reason, Usual, answer, ok};
+use super::{Reason, answer, ok};
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::{Caller, RemoteWorker};
@@ -46,7 +46,7 @@ struct ListWorkers {
 
 /// List workers, last seen first
 #[utoipa::path(get, path = "/v1/workers", tag = "workers", params(ListWorkers), security(("key" = ["read"])),
-    responses((status = 200, body = Page<WorkerLine>), Usual))]
+    responses((status = 200, body = Page<WorkerLine>)))]
 async fn list_workers(
     State(app): State<App>,
     caller: Caller,
@@ -101,7 +101,7 @@ struct Registered {
 
 /// Register a start of a worker process
 #[utoipa::path(post, path = "/v1/workers", tag = "workers", request_body = RegisterBody, security(("key" = ["worker"])),
-    responses((status = 201, body = Registered), Usual))]
+    responses((status = 201, body = Registered)))]
 async fn register_worker(
     State(app): State<App>,
     caller: Caller,
@@ -163,7 +163,7 @@ struct OrderAnswer {
 
 /// Say how a worker does
 #[utoipa::path(put, path = "/v1/workers/{worker}", tag = "workers", params(("worker" = i32, Path)), request_body = BeatBody,
-    security(("key" = ["worker"], "worker" = [])), responses((status = 200, body = OrderAnswer), Usual))]
+    security(("key" = ["worker"], "worker" = [])), responses((status = 200, body = OrderAnswer)))]
 async fn beat_worker(
     State(app): State<App>,
     remote: RemoteWorker,
@@ -179,7 +179,7 @@ async fn beat_worker(
 
 /// Say goodbye: what is left is given back, uncharged
 #[utoipa::path(delete, path = "/v1/workers/{worker}", tag = "workers", params(("worker" = i32, Path)),
-    security(("key" = ["worker"], "worker" = [])), responses((status = 204), Usual))]
+    security(("key" = ["worker"], "worker" = [])), responses((status = 204)))]
 async fn part_worker(State(app): State<App>, remote: RemoteWorker, path: Segments) -> Result<Response, Problem> {
     itself(&remote, &path)?;
     app.store.release_unknown(remote.id, Vec::new(), LeaseNo::MAX).await?;
@@ -192,7 +192,7 @@ async fn part_worker(State(app): State<App>, remote: RemoteWorker, path: Segment
 /// quiet: claim nothing more, finish what is there, stay. stop: finish and go. work: go on.
 #[utoipa::path(post, path = "/v1/workers/{worker}/{order}", tag = "workers", request_body = Reason,
     params(("worker" = i32, Path), ("order" = String, Path, description = "work, quiet or stop", pattern = "^(work|quiet|stop)$")),
-    security(("key" = ["operate"])), responses((status = 200, body = OrderAnswer), Usual))]
+    security(("key" = ["operate"])), responses((status = 200, body = OrderAnswer)))]
 async fn order_worker(
     State(app): State<App>,
     caller: Caller,

@@ -1,1 +1,13 @@
-//! One binary for all tests of the crate.
+//! The server over real sockets, on both stores. Every answer is held against the OpenAPI document.
+
+mod access;
+mod conform;
+mod connections;
+mod documents;
+mod hostile;
+mod http;
+mod jobs;
+mod leases;
+mod operate;
+mod place;
+mod routes;

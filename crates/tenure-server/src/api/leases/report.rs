@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::{Usual, ok};
+use super::super::ok;
 use crate::app::App;
 use crate::body::Json;
 use crate::caller::RemoteWorker;
@@ -37,14 +37,14 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(fail_job))
         .routes(routes!(snooze_job))
         .routes(routes!(release_job))
-        .routes(routes!(cancel_job))
+        .routes(routes!(acknowledge_cancel))
         .routes(routes!(acquire_tokens))
 }
 
 /// What a worker says of the gate that its job passed.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct GateBody {
+struct GateReport {
     /// healthy or unhealthy; as the ending tells where nothing is said
     #[schema(pattern = "^(healthy|unhealthy)$")]
     health: Option<String>,
@@ -72,13 +72,13 @@ struct CompleteBody {
     /// What it used: names and numbers
     #[schema(value_type = Option<std::collections::BTreeMap<String, f64>>)]
     usage: Option<Box<RawValue>>,
-    gate: Option<GateBody>,
+    gate: Option<GateReport>,
 }
 
 /// Say that a job is done
 #[utoipa::path(post, path = "/v1/leases/{lease}/jobs/{job}/complete", tag = "worker protocol", request_body = CompleteBody,
     params(("lease" = i64, Path), ("job" = uuid::Uuid, Path)), security(("key" = ["worker"], "worker" = [])),
-    responses((status = 200, body = ReportAnswer), Usual))]
+    responses((status = 200, body = ReportAnswer)))]
 async fn complete_job(
     State(app): State<App>,
     remote: RemoteWorker,
@@ -109,13 +109,13 @@ struct FailBody {
     /// When to try again, instead of the job's own backoff
     #[schema(maximum = 31536000000_u64)]
     retry_in_ms: Option<u64>,
-    gate: Option<GateBody>,
+    gate: Option<GateReport>,
 }
 
 /// Say that a job went wrong
 #[utoipa::path(post, path = "/v1/leases/{lease}/jobs/{job}/fail", tag = "worker protocol", request_body = FailBody,
     params(("lease" = i64, Path), ("job" = uuid::Uuid, Path)), security(("key" = ["worker"], "worker" = [])),
-    responses((status = 200, body = ReportAnswer), Usual))]
+    responses((status = 200, body = ReportAnswer)))]
 async fn fail_job(
     State(app): State<App>,
     remote: RemoteWorker,
@@ -179,13 +179,13 @@ struct DelayBody {
     #[serde(default)]
     #[schema(maximum = 31536000000_u64)]
     delay_ms: u64,
-    gate: Option<GateBody>,
+    gate: Option<GateReport>,
 }
 
 /// Put a job off, no attempt charged
 #[utoipa::path(post, path = "/v1/leases/{lease}/jobs/{job}/snooze", tag = "worker protocol", request_body = DelayBody,
     params(("lease" = i64, Path), ("job" = uuid::Uuid, Path)), security(("key" = ["worker"], "worker" = [])),
-    responses((status = 200, body = ReportAnswer), Usual))]
+    responses((status = 200, body = ReportAnswer)))]
 async fn snooze_job(
     State(app): State<App>,
     remote: RemoteWorker,
@@ -199,7 +199,7 @@ async fn snooze_job(
 /// Give a job back, no attempt charged
 #[utoipa::path(post, path = "/v1/leases/{lease}/jobs/{job}/release", tag = "worker protocol", request_body = DelayBody,
     params(("lease" = i64, Path), ("job" = uuid::Uuid, Path)), security(("key" = ["worker"], "worker" = [])),
-    responses((status = 200, body = ReportAnswer), Usual))]
+    responses((status = 200, body = ReportAnswer)))]
 async fn release_job(
     State(app): State<App>,
     remote: RemoteWorker,
@@ -216,14 +216,14 @@ async fn release_job(
 struct StoppedBody {
     /// If there is more to say
     message: Option<String>,
-    gate: Option<GateBody>,
+    gate: Option<GateReport>,
 }
 
 /// Say that a job was stopped, because that was asked for
 #[utoipa::path(post, path = "/v1/leases/{lease}/jobs/{job}/cancel", tag = "worker protocol", request_body = StoppedBody,
     params(("lease" = i64, Path), ("job" = uuid::Uuid, Path)), security(("key" = ["worker"], "worker" = [])),
-    responses((status = 200, body = ReportAnswer), Usual))]
-async fn cancel_job(
+    responses((status = 200, body = ReportAnswer)))]
+async fn acknowledge_cancel(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
@@ -258,7 +258,7 @@ struct AcquireAnswer {
 /// Ask for tokens of the job's gate, before the resource is called again
 #[utoipa::path(post, path = "/v1/leases/{lease}/jobs/{job}/acquire", tag = "worker protocol", request_body = AcquireBody,
     params(("lease" = i64, Path), ("job" = uuid::Uuid, Path)), security(("key" = ["worker"], "worker" = [])),
-    responses((status = 200, body = AcquireAnswer), Usual))]
+    responses((status = 200, body = AcquireAnswer)))]
 async fn acquire_tokens(
     State(app): State<App>,
     remote: RemoteWorker,
@@ -308,7 +308,7 @@ fn lost(job: JobId) -> Problem {
     Problem::new(LEASE_LOST, format!("the lease no longer holds job {job}: its result is dropped"))
 }
 
-fn word(gate: Option<GateBody>) -> Result<GateWord, Invalid> {
+fn word(gate: Option<GateReport>) -> Result<GateWord, Invalid> {
     let Some(gate) = gate else { return Ok(GateWord::default()) };
     let health = match gate.health.as_deref() {
         None => None,

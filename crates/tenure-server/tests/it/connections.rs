@@ -1,0 +1,171 @@
+//! Connections: slow, many, cut off, and the end of the server.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tenure_server::{Auth, Options};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::http::Reply;
+use crate::place::{Place, options};
+
+/// Far beyond what a test waits for when all is well.
+const LONG: Duration = Duration::from_secs(60);
+
+fn hasty() -> Options {
+    let soon = Duration::from_millis(300);
+    Options { head_timeout: soon, body_timeout: soon, ..options() }
+}
+
+async fn open(place: &Place) -> TcpStream {
+    TcpStream::connect(place.root.address).await.expect("connect")
+}
+
+/// Everything until the server closes the connection.
+async fn rest(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _reset = timeout(LONG, stream.read_to_end(&mut bytes)).await.expect("the server closes it");
+    bytes
+}
+
+/// F46: heads that never end are cut off, the first one and the next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_that_does_not_come_is_not_waited_for() {
+    let place = Place::sqlite_with(hasty()).await;
+    for begun in ["", "GET /v1/health/live HTTP/1.1\r\nhost: a\r\n", "GET /v1/health/live HTTP/1.1\r\nx: "] {
+        let mut stream = open(&place).await;
+        stream.write_all(begun.as_bytes()).await.expect("write");
+        rest(&mut stream).await;
+    }
+    let mut stream = open(&place).await;
+    stream.write_all(b"GET /v1/health/live HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("write");
+    let answered = rest(&mut stream).await;
+    assert_eq!(Reply::read(&answered).status, 200, "answered, and closed when no other request came");
+}
+
+/// F46: so are bodies, with an answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let place = Place::sqlite_with(hasty()).await;
+    let key = &place.root.headers[0].1;
+    let head =
+        format!("POST /v1/jobs HTTP/1.1\r\nhost: a\r\nauthorization: {key}\r\ncontent-type: application/json\r\n");
+    for sized in ["content-length: 100\r\n\r\n{\"kind\":", "transfer-encoding: chunked\r\n\r\n5\r\n{\"kin\r\n"] {
+        let mut stream = open(&place).await;
+        stream.write_all(format!("{head}{sized}").as_bytes()).await.expect("write");
+        let reply = Reply::read(&rest(&mut stream).await);
+        assert_eq!(reply.code(408), "timeout");
+    }
+    assert_eq!(place.root.get("/v1/jobs").await.ok(200)["items"], json!([]));
+}
+
+/// A body that is too large is refused before it is read, by its announced length or when it has become too long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_body_is_refused() {
+    let place = Place::sqlite_with(Options { body_bytes_max: 1_000, ..options() }).await;
+    let key = &place.root.headers[0].1;
+    let head =
+        format!("POST /v1/jobs HTTP/1.1\r\nhost: a\r\nauthorization: {key}\r\ncontent-type: application/json\r\n");
+    let chunk = format!("transfer-encoding: chunked\r\n\r\n3e9\r\n{}\r\n0\r\n\r\n", "x".repeat(1_001));
+    for sized in ["content-length: 104857600\r\n\r\n", chunk.as_str()] {
+        let mut stream = open(&place).await;
+        stream.write_all(format!("{head}connection: close\r\n{sized}").as_bytes()).await.expect("write");
+        let mut bytes = vec![0; 4_096];
+        let read = timeout(LONG, stream.read(&mut bytes)).await.expect("an answer").expect("read");
+        assert_eq!(Reply::read(&bytes[..read]).status, 413);
+    }
+}
+
+/// F46: thousands of silent connections, and others are served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_connections_stop_nobody() {
+    let place = Place::sqlite_with(Options { head_timeout: LONG, ..options() }).await;
+    let mut silent = Vec::new();
+    for _ in 0..5_000 {
+        silent.push(open(&place).await);
+    }
+    for _ in 0..50 {
+        place.root.post("/v1/jobs", json!({ "kind": "a" })).await.ok(201);
+    }
+    assert_eq!(silent.len(), 5_000, "they are still there");
+}
+
+/// More than are allowed at once wait, and come in when others leave.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_beyond_the_limit_wait_for_their_turn() {
+    let place = Place::sqlite_with(Options { connections_max: 2, head_timeout: LONG, ..options() }).await;
+    let (one, two) = (open(&place).await, open(&place).await);
+    let root = place.root.clone();
+    let waiting = tokio::spawn(async move { root.get("/v1/health/live").await });
+    // Nothing tells that somebody waits; the answer comes only because others leave.
+    drop((one, two));
+    let answered = timeout(LONG, waiting).await.expect("in time").expect("an answer");
+    assert_eq!(answered.status, 200);
+}
+
+/// Whoever is answered is answered; whoever comes later finds nobody; those who wait for work are sent home.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_answers_what_it_has_begun() {
+    let mut place = Place::sqlite().await;
+    let worker = place.worker().await;
+    let waiting = tokio::spawn(async move {
+        worker.post("/v1/leases", json!({ "queues": ["default"], "limit": 1, "wait_ms": 30_000 })).await.ok(200)
+    });
+    // Its claim is there when the queue is known to be waited for.
+    while place.root.get("/v1/health/live").await.status != 200 {}
+    let stopping = place.stop();
+    timeout(LONG, stopping).await.expect("it stops").expect("without a panic");
+    if let Ok(answered) = timeout(LONG, waiting).await.expect("in time") {
+        assert_eq!(answered["lease"], serde_json::Value::Null);
+    }
+    assert!(TcpStream::connect(place.root.address).await.is_err(), "nobody listens");
+}
+
+/// Garbage, half requests, resets: each ends its own connection and nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn garbage_ends_its_own_connection() {
+    let place = Place::sqlite_with(hasty()).await;
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(200_000));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(500));
+    let mut junk: Vec<Vec<u8>> = [
+        "\0\0\0\0",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET / HTTP/9.9\r\n\r\n",
+        "{}",
+        "\r\n\r\n\r\n",
+        "POST /v1/jobs HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
+        "POST /v1/jobs HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        "POST /v1/jobs HTTP/1.1\r\ntransfer-encoding: gzip\r\n\r\n",
+        long.as_str(),
+        many.as_str(),
+        "GET /v1/jobs/%ff HTTP/1.1\r\nhost: a\r\n\r\n",
+        "GET /v1/../../etc/passwd HTTP/1.1\r\nhost: a\r\n\r\n",
+    ]
+    .iter()
+    .map(|text| text.as_bytes().to_vec())
+    .collect();
+    junk.push((0..=255).cycle().take(50_000).collect());
+    for bytes in junk {
+        let mut stream = open(&place).await;
+        let _reset = stream.write_all(&bytes).await;
+        let answered = rest(&mut stream).await;
+        let status = Reply::read(&answered).status;
+        assert!(status < 500, "{status}: {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(60)]));
+    }
+    place.root.get("/v1/jobs").await.ok(200);
+}
+
+/// Without keys it listens on this machine only.
+#[test]
+fn an_open_server_listens_to_nobody_else() {
+    for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+        let options = Options { auth: Auth::Open, listen: listen.parse().unwrap(), ..Options::default() };
+        let refused = options.check().unwrap_err();
+        assert_eq!(refused.field, "listen", "{listen}");
+    }
+    Options { auth: Auth::Open, ..Options::default() }.check().expect("loopback");
+    Options { listen: "0.0.0.0:0".parse().unwrap(), ..Options::default() }.check().expect("with keys");
+}

@@ -1,0 +1,172 @@
+//! Queues, gates, runs, schedules, tenants, figures: each is seen and changed.
+
+use serde_json::{Value, json};
+use tenure_core::name::TenantName;
+use tenure_core::{JobId, Json, KindName, NewJob, RunId};
+use tenure_store::run::{Members, NewPartition, NewRun};
+
+use crate::http::text;
+use crate::on_each_store;
+use crate::place::Place;
+
+on_each_store! {
+    queues_are_made_paused_and_limited,
+    gates_and_rules_are_set_and_operated,
+    schedules_are_set_paused_and_removed,
+    runs_are_listed_and_canceled_and_their_partitions_go_on,
+    figures_and_the_journal_are_the_operators,
+    tenants_are_listed_and_limited,
+}
+
+async fn queues_are_made_paused_and_limited(place: Place) {
+    let made = place.root.put("/v1/queues/mail", json!({ "lease_ttl_ms": 5_000, "fair": true })).await.ok(200);
+    assert_eq!((&made["lease_ttl_ms"], &made["fair"], &made["quota"]), (&json!(5_000), &json!(true), &Value::Null));
+    let paused = place.root.post("/v1/queues/mail/pause", json!({ "reason": "outage" })).await.ok(200);
+    assert_eq!((&paused["paused"], &paused["lease_ttl_ms"]), (&json!(true), &json!(5_000)));
+    place.enqueue(json!({ "kind": "a", "queue": "mail" })).await;
+    let worker = place.worker().await;
+    let claim = json!({ "queues": ["mail"], "limit": 1, "wait_ms": 0 });
+    assert_eq!(worker.post("/v1/leases", claim.clone()).await.ok(200)["lease"], Value::Null);
+    place.root.post("/v1/queues/mail/resume", json!({})).await.ok(200);
+    assert_eq!(worker.post("/v1/leases", claim).await.ok(200)["lease"]["ttl_ms"], 5_000);
+    assert_eq!(place.root.get("/v1/queues/mail").await.ok(200)["running"], 1);
+    assert_eq!(place.root.get("/v1/queues/none").await.code(404), "not_found");
+    assert_eq!(place.root.put("/v1/queues/mail", json!({ "lease_ttl_ms": 1 })).await.code(422), "invalid");
+    assert_eq!(place.root.put("/v1/queues/a%20b", json!({})).await.code(422), "invalid");
+    let odd = place.root.put("/v1/queues/a%2Fb:c", json!({})).await.ok(200);
+    assert_eq!(odd["name"], "a/b:c", "a name with a slash is one segment");
+}
+
+async fn gates_and_rules_are_set_and_operated(place: Place) {
+    let rule = json!({ "rate": "30/m", "breaker_failures": 5, "breaker_cooldown_ms": 300_000 });
+    let set = place.root.put("/v1/rules/source:*", rule).await.ok(200);
+    assert_eq!((&set["pattern"], &set["rate"], &set["weight"]), (&json!("source:*"), &json!("30/m"), &json!(1)));
+    let tripped = place.root.post("/v1/gates/source:ebay/trip", json!({ "for_ms": 60_000 })).await.ok(200);
+    assert_eq!(tripped["closed"]["why"], "open");
+    assert_eq!(place.root.post("/v1/gates/source:ebay/reset", json!({})).await.ok(200)["closed"], Value::Null);
+    assert_eq!(place.root.post("/v1/gates/source:ebay/open", json!({})).await.code(422), "invalid");
+    let gates = place.root.get("/v1/gates?pattern=source:*").await.ok(200);
+    assert_eq!(gates["items"][0]["name"], "source:ebay");
+    assert_eq!(place.root.get("/v1/rules").await.ok(200)["items"].as_array().unwrap().len(), 1);
+    for bad in
+        [json!({ "rate": "often" }), json!({ "burst": 1 }), json!({ "breaker_failures": 1 }), json!({ "weight": 0 })]
+    {
+        assert_eq!(place.root.put("/v1/rules/x", bad.clone()).await.code(422), "invalid", "{bad}");
+    }
+    assert_eq!(place.root.delete("/v1/rules/source:*").await.status, 204);
+    assert_eq!(place.root.get("/v1/gates/never-seen").await.code(404), "not_found");
+}
+
+async fn schedules_are_set_paused_and_removed(place: Place) {
+    let body = json!({ "cron": "0 3 * * *", "zone": "Europe/Berlin", "kind": "report", "payload": { "full": true } });
+    let set = place.root.put("/v1/schedules/nightly", body).await.ok(200);
+    assert_eq!(
+        (&set["cron"], &set["zone"], &set["paused"]),
+        (&json!("0 3 * * *"), &json!("Europe/Berlin"), &json!(false))
+    );
+    assert!(set["next_at"].is_string());
+    let paused = place.root.post("/v1/schedules/nightly/pause", json!({ "reason": "month end" })).await.ok(200);
+    assert_eq!((&paused["paused"], &paused["pause_reason"]), (&json!(true), &json!("month end")));
+    place.root.post("/v1/schedules/nightly/resume", json!({})).await.ok(200);
+    let shop = place.key(Some("acme"), "read,operate").await;
+    assert_eq!(shop.get("/v1/schedules/nightly").await.code(404), "not_found");
+    place.root.put("/v1/queues/mail", json!({})).await.ok(200);
+    let own = json!({ "cron": "@hourly", "kind": "sync", "queue": "mail" });
+    assert_eq!(shop.put("/v1/schedules/own", own).await.ok(200)["tenant"], "acme");
+    let made_up = json!({ "cron": "@hourly", "kind": "sync", "queue": "made-up" });
+    assert_eq!(shop.put("/v1/schedules/own", made_up).await.code(422), "invalid");
+    assert_eq!(shop.get("/v1/schedules").await.ok(200)["items"].as_array().unwrap().len(), 1);
+    assert_eq!(place.root.get("/v1/schedules?limit=1").await.ok(200)["items"].as_array().unwrap().len(), 1);
+    for bad in [
+        json!({ "cron": "often", "kind": "a" }),
+        json!({ "cron": "@daily" }),
+        json!({ "cron": "@daily", "kind": "a", "zone": "Mars" }),
+    ] {
+        assert_eq!(place.root.put("/v1/schedules/x", bad.clone()).await.code(422), "invalid", "{bad}");
+    }
+    assert_eq!(place.root.delete("/v1/schedules/nightly").await.status, 204);
+    assert_eq!(place.root.delete("/v1/schedules/nightly").await.code(404), "not_found");
+}
+
+fn new_job(place: &Place, n: u8) -> NewJob {
+    let id = JobId::from_parts(place.clock.now(), [n; 10]);
+    NewJob::new(id, KindName::new("page").unwrap(), Json::from_store("{}"))
+}
+
+async fn runs_are_listed_and_canceled_and_their_partitions_go_on(place: Place) {
+    let tenant: TenantName = "acme".parse().unwrap();
+    let run: RunId = "01933c5e-7b5a-7000-8000-0000000000aa".parse().unwrap();
+    let mut job = new_job(&place, 1);
+    job.tenant = tenant.clone();
+    let partition = NewPartition { name: "a-f".parse().unwrap(), job, offset: 0, limit: 30, expected: None };
+    let request = NewRun {
+        id: RunId::from_uuid(uuid::Uuid::from_bytes(
+            *JobId::from_parts(place.clock.now(), [5; 10]).as_uuid().as_bytes(),
+        )),
+        tenant,
+        owner: Some("somebody".into()),
+        source: None,
+        members: Members { partitions: vec![partition], items: Vec::new() },
+        sealed: true,
+        consolidate: None,
+        fail_fast: false,
+        tolerated: 0,
+        deadline: None,
+    };
+    let id = request.id;
+    place.store.create_run(request).await.expect("create");
+    let shop = place.key(Some("acme"), "read,operate").await;
+    let rival = place.key(Some("rival"), "read,operate").await;
+    assert_eq!(shop.get("/v1/runs?open=true").await.ok(200)["items"][0]["id"], json!(id.to_string()));
+    assert_eq!(rival.get("/v1/runs").await.ok(200)["items"], json!([]));
+    assert_eq!(shop.get(&format!("/v1/runs/{id}")).await.ok(200)["total"], 1);
+    assert_eq!(rival.get(&format!("/v1/runs/{id}")).await.code(404), "not_found");
+    assert_eq!(shop.get(&format!("/v1/runs/{run}")).await.code(404), "not_found");
+    let partitions = shop.get(&format!("/v1/partitions?run={id}&active=true")).await.ok(200);
+    assert_eq!(partitions["items"][0]["name"], "a-f");
+    let resume = format!("/v1/runs/{id}/partitions/a-f/resume");
+    assert_eq!(shop.post(&resume, json!({})).await.code(409), "conflict");
+    let reset = format!("/v1/runs/{id}/partitions/a-f/reset");
+    let refused = rival.post(&reset, json!({ "offset": 0 })).await;
+    assert_eq!(refused.code(404), "not_found");
+    assert_eq!(shop.post(&format!("/v1/runs/{id}/cancel"), json!({})).await.ok(200)["canceled"], "now");
+    assert_eq!(shop.post(&format!("/v1/runs/{id}/cancel"), json!({})).await.ok(200)["run"]["state"], "canceled");
+}
+
+async fn figures_and_the_journal_are_the_operators(place: Place) {
+    place.enqueue(json!({ "kind": "a" })).await;
+    let stats = place.root.get("/v1/stats?within=24h&queue=default").await.ok(200);
+    assert_eq!((&stats["within_ms"], &stats["queues"][0]["due"]), (&json!(86_400_000), &json!(1)));
+    assert_eq!(place.root.get("/v1/stats?within=8d").await.code(422), "invalid");
+    place.root.post("/v1/queues/default/pause", json!({})).await.ok(200);
+    let newest = place.root.get("/v1/audit?limit=1").await.ok(200);
+    assert_eq!(newest["items"][0]["event"], "queue_paused");
+    place.store.seal_journal().await.expect("seal");
+    let seals = place.root.get("/v1/audit/seals").await.ok(200);
+    let no = seals["items"][0]["no"].clone();
+    assert_eq!(text(&seals["items"][0]["hash"]).len(), 64);
+    let sealed = place.root.get(&format!("/v1/audit/seals/{no}")).await.ok(200);
+    assert!(!sealed["items"].as_array().unwrap().is_empty());
+    let shop = place.key(Some("acme"), "read,operate,admin,enqueue").await;
+    for path in [
+        "/v1/stats",
+        "/v1/audit",
+        "/v1/audit/seals",
+        "/v1/queues",
+        "/v1/gates",
+        "/v1/workers",
+        "/v1/tenants",
+        "/v1/rules",
+    ] {
+        assert_eq!(shop.get(path).await.code(403), "forbidden", "{path}");
+    }
+}
+
+async fn tenants_are_listed_and_limited(place: Place) {
+    assert_eq!(place.root.put("/v1/tenants/acme", json!({ "quota": 5 })).await.ok(201)["quota"], 5);
+    assert_eq!(place.root.put("/v1/tenants/acme", json!({})).await.ok(200)["quota"], 5);
+    assert_eq!(place.root.put("/v1/tenants/acme", json!({ "quota": 0 })).await.ok(200)["quota"], Value::Null);
+    assert_eq!(place.root.get("/v1/tenants/nobody").await.code(404), "not_found");
+    let listed = place.root.get("/v1/tenants?limit=200").await.ok(200);
+    assert!(listed["items"].as_array().unwrap().iter().any(|tenant| tenant["name"] == "acme"), "{listed}");
+}

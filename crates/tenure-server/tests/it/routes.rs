@@ -1,0 +1,150 @@
+//! Every route of the document: whom it lets in, and what it tells a stranger.
+
+use serde_json::{Value, json};
+use tenure_core::Scope;
+
+use crate::conform::operations;
+use crate::http::{Caller, text};
+use crate::place::Place;
+
+/// What a path is called with: ids that are well formed, of something or of nothing.
+fn fill(template: &str, job: &str) -> String {
+    let words = [
+        ("{id}", job),
+        ("{job}", job),
+        ("{lease}", "7"),
+        ("{worker}", "7"),
+        ("{order}", "quiet"),
+        ("{queue}", "default"),
+        ("{gate}", "g"),
+        ("{act}", "pause"),
+        ("{pattern}", "g"),
+        ("{schedule}", "nightly"),
+        ("{tenant}", "acme"),
+        ("{key}", "aaaaaaaaaaaa"),
+        ("{partition}", "p"),
+        ("{no}", "1"),
+        ("{code}", "full"),
+    ];
+    let filled = words.iter().fold(template.to_owned(), |path, (hole, value)| path.replace(hole, value));
+    assert!(!filled.contains('{'), "{filled}: what goes there?");
+    filled
+}
+
+/// A body that every call can read.
+fn body(method: &str, template: &str) -> Option<Vec<u8>> {
+    let body = match template {
+        "/v1/jobs" => json!({ "kind": "a" }),
+        "/v1/jobs/batch" => json!({ "jobs": [{ "kind": "a" }] }),
+        "/v1/leases" => json!({ "queues": ["default"], "limit": 1, "wait_ms": 0 }),
+        "/v1/keys" => json!({ "name": "x", "scopes": ["admin"] }),
+        "/v1/schedules/{schedule}" => json!({ "cron": "@daily", "kind": "a" }),
+        "/v1/workers/{worker}" => json!({ "state": "idle" }),
+        "/v1/leases/{lease}/jobs/{job}/acquire" => json!({ "tokens": 1 }),
+        _ => json!({}),
+    };
+    (method != "GET" && method != "DELETE").then(|| body.to_string().into_bytes())
+}
+
+/// The scope that the document says a call needs; `None`: it is open to all.
+fn scope(operation: &Value) -> Option<&str> {
+    operation["security"].as_array()?.iter().find_map(|scheme| scheme["key"][0].as_str())
+}
+
+const NOBODYS: &str = "01933c5e-7b5a-7000-8000-000000000001";
+
+/// Without a key 401, with a key of any other scope 403, and the document says which.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_route_needs_the_scope_that_the_document_names() {
+    let place = Place::sqlite().await;
+    let mut keys: Vec<(Scope, Caller)> = Vec::new();
+    for scope in Scope::ALL {
+        keys.push((scope, place.key(None, scope.as_str()).await));
+    }
+    let mut guarded = 0;
+    for (method, template, operation) in operations() {
+        let (path, body) = (fill(&template, NOBODYS), body(&method, &template));
+        let Some(wanted) = scope(operation) else {
+            assert!(
+                template.starts_with("/v1/health") || template.starts_with("/v1/problems"),
+                "{template} is open to all"
+            );
+            continue;
+        };
+        guarded += 1;
+        assert_eq!(
+            place.nobody().call(&method, &path, body.clone()).await.code(401),
+            "unauthorized",
+            "{method} {path}"
+        );
+        for (scope, caller) in &keys {
+            let reply = caller.call(&method, &path, body.clone()).await;
+            let is_refused = reply.status == 403;
+            assert_eq!(
+                is_refused,
+                scope.as_str() != wanted,
+                "{method} {template} with {}: {}",
+                scope.as_str(),
+                reply.text
+            );
+        }
+    }
+    assert!(guarded > 40, "{guarded} routes");
+}
+
+/// Tenant B asks for tenant A's things on every route: it hears what it would hear of something that nobody has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_hears_nothing_of_another_on_any_route() {
+    for place in [Place::sqlite().await, Place::postgres().await] {
+        let acme = place.key(Some("acme"), "enqueue,read,operate,admin").await;
+        let rival = place.key(Some("rival"), "enqueue,read,operate,admin").await;
+        place.root.put("/v1/queues/default", json!({})).await.ok(200);
+        let secret = json!({ "kind": "a", "payload": "a secret of acme", "trace": "secret-trace", "unique": "k" });
+        let job = text(&acme.post("/v1/jobs", secret.clone()).await.ok(201)["id"]).to_owned();
+        acme.put("/v1/schedules/nightly", json!({ "cron": "@daily", "kind": "secret" })).await.ok(200);
+        let key = acme.get("/v1/keys").await.ok(200)["items"][0]["id"].clone();
+        let mut asked = 0;
+        for (method, template, operation) in operations() {
+            // What a tenant sets is its own from then on; runs have a test of their own.
+            let sets = method == "PUT" && template.starts_with("/v1/schedules");
+            if sets || scope(operation) == Some("worker") || scope(operation).is_none() || template.contains("/runs/") {
+                continue;
+            }
+            let theirs = fill(&template, &job).replace("aaaaaaaaaaaa", text(&key));
+            let nobodys = fill(&template, NOBODYS).replace("nightly", "never-set");
+            let named = theirs != nobodys;
+            let body = body(&method, &template);
+            let heard = rival.call(&method, &theirs, body.clone()).await;
+            for told in ["a secret of acme", "secret-trace", "acme"] {
+                assert!(
+                    !heard.text.contains(told) || template.contains("{tenant}"),
+                    "{method} {theirs}: {}",
+                    heard.text
+                );
+            }
+            if !named {
+                continue;
+            }
+            asked += 1;
+            let of_nobody = rival.call(&method, &nobodys, body).await;
+            let blind = |text: &str| {
+                [job.as_str(), NOBODYS, text_of(&key), "aaaaaaaaaaaa", "nightly", "never-set"]
+                    .iter()
+                    .fold(text.to_owned(), |text, id| text.replace(id, "ID"))
+            };
+            assert_eq!(heard.status, of_nobody.status, "{method} {theirs}");
+            assert!(matches!(heard.status, 403 | 404), "{method} {theirs}: {}", heard.text);
+            assert_eq!(blind(&heard.text), blind(&of_nobody.text), "{method} {theirs}");
+        }
+        assert!(asked >= 10, "{asked} routes were asked");
+        // Another tenant's unique key is no key of one's own, and an id that is taken tells nothing.
+        rival.post("/v1/jobs", secret).await.ok(201);
+        let taken = rival.post("/v1/jobs", json!({ "kind": "a", "id": job })).await;
+        assert_eq!(taken.code(422), "invalid");
+        assert_eq!(acme.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"], "queued", "nothing was done to it");
+    }
+}
+
+fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
