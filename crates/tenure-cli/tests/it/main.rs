@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod access;
 mod audit;
 mod bad_input;
 mod bench;
@@ -28,6 +29,7 @@ mod run;
 mod running;
 mod runs;
 mod schedules;
+mod server;
 mod stats;
 mod unavailable;
 mod watch;

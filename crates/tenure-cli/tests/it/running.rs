@@ -22,6 +22,22 @@ impl Running {
         }
     }
 
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.0.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some())
+    }
+
+    /// The first line that it prints.
+    pub(crate) fn first_line(&mut self) -> String {
+        let mut line = Vec::new();
+        let out = self.0.as_mut().unwrap().stdout.as_mut().unwrap();
+        let mut byte = [0];
+        while out.read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).unwrap()
+    }
+
     /// Asks it to stop, as a process supervisor does, and answers how it ended.
     pub(crate) fn terminate(mut self) -> Ran {
         let mut child = self.0.take().unwrap();

@@ -36,7 +36,7 @@ fn workers_are_listed_with_what_they_do() {
     let expected = json!([{
         "id": bench.worker.0, "name": "ops", "state": "polling", "running": 3, "reporting": 1,
         "queues": [{ "queue": "mail", "slots": 8 }, { "queue": "default", "slots": 2 }],
-        "version": "1.2.3", "host": "node-7", "pid": 42, "registered_at": null, "seen_at": null,
+        "version": "1.2.3", "host": "node-7", "pid": 42, "registered_at": null, "seen_at": null, "order": "work",
     }]);
     assert_eq!(workers, expected);
     let table = place.run(&["workers", "list"]).out;
@@ -67,4 +67,32 @@ fn workers_that_are_gone_are_shown_only_when_asked_for() {
         "{all}"
     );
     assert!(place.run(&["workers", "list", "--all"]).out.contains("10m ago"));
+}
+
+#[test]
+fn a_worker_is_told_what_to_do() {
+    let place = Place::new();
+    let bench = Bench::new(&place);
+    let no = bench.worker.0.to_string();
+    for (verb, order) in [("quiet", "quiet"), ("stop", "stop"), ("resume", "work")] {
+        let told = place.json(&["workers", verb, &no, "--reason=deploy"]);
+        assert_eq!(told, json!({ "worker": bench.worker.0, "order": order }));
+        assert_eq!(place.json(&["workers", "list", "--all"])[0]["order"], order);
+    }
+    let unknown = place.run(&["workers", "quiet", "999"]);
+    assert!(unknown.code == 1 && unknown.err.contains("worker 999 is not known here"), "{unknown:?}");
+}
+
+/// The loop itself: quiet it claims nothing, stopped it ends by itself and in order.
+#[test]
+fn a_running_worker_obeys() {
+    let place = Place::new();
+    place.json(&["migrate"]);
+    let worker = std::cell::RefCell::new(crate::running::Running::start(&place, &["worker", "--worker-id=w"]));
+    let listed = || place.json(&["workers", "list"]);
+    place.until("it is there", || listed()[0]["id"].is_number());
+    let no = listed()[0]["id"].to_string();
+    place.json(&["workers", "stop", &no]);
+    place.until("it has stopped", || place.json(&["workers", "list", "--all"])[0]["state"] == "stopped");
+    place.until("its process has ended", || worker.borrow_mut().has_ended());
 }

@@ -1,0 +1,109 @@
+//! `tenure server` and `tenure dev` as processes.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+use crate::postgres::Server as Database;
+use crate::running::Running;
+
+/// A server that listens on a port of its own.
+struct Served {
+    process: Running,
+    address: String,
+}
+
+impl Served {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let mut process = Running::start(place, &[args, &["--listen=127.0.0.1:0", "--json"]].concat());
+        let line: Value = serde_json::from_str(&process.first_line()).unwrap();
+        let address = line["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+        Self { process, address }
+    }
+
+    fn call(&self, method: &str, path: &str, key: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let status = text.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = text.split_once("\r\n\r\n").unwrap().1;
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+}
+
+fn key(place: &Place, args: &[&str]) -> String {
+    place.json(&[&["keys", "create", "--name=test"], args].concat())["key"].as_str().unwrap().to_owned()
+}
+
+/// Keys made by the command line open the server, whatever the store; what it stores the command line sees.
+fn serves(place: &Place) {
+    place.json(&["tenants", "create", "acme"]);
+    let shop = key(place, &["--tenant=acme", "--scopes=enqueue,read"]);
+    place.json(&["queues", "set", "mail", "--fair=true"]);
+    let served = Served::start(place, &["server"]);
+    let (status, stored) = served.call("POST", "/v1/jobs", &shop, r#"{"kind":"mail.send","queue":"mail"}"#);
+    assert_eq!(status, 201, "{stored}");
+    let id = stored["id"].as_str().unwrap();
+    assert_eq!(place.json(&["jobs", "show", id])["tenant"], "acme");
+    assert_eq!(served.call("GET", "/v1/jobs", "tnk_wrong", "").0, 401);
+    assert_eq!(
+        served.call("GET", "/v1/health/ready", "", "").1["checks"],
+        json!([{ "name": "store", "status": "ok" }])
+    );
+    // The server itself takes back what dead workers held, and seals.
+    let work = key(place, &["--scopes=worker"]);
+    assert_eq!(served.call("POST", "/v1/workers", &work, "{}").0, 201);
+    place.until("the journal is sealed", || {
+        place.json(&["audit", "verify"])["seals"].as_i64().is_some_and(|seals| seals > 0)
+    });
+    let ended = served.process.terminate();
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    for secret in [&shop, &work] {
+        assert!(!ended.err.contains(secret.as_str()), "keys are not logged: {}", ended.err);
+    }
+}
+
+#[test]
+fn a_server_serves_an_embedded_store() {
+    let place = Place::new();
+    serves(&place);
+}
+
+#[test]
+fn a_server_serves_postgres() {
+    let database = Database::new();
+    assert_eq!(database.place.run(&["migrate"]).code, 0);
+    serves(&database.place);
+}
+
+#[test]
+fn dev_runs_jobs_and_asks_for_no_key() {
+    let place = Place::new();
+    let served = Served::start(&place, &["dev"]);
+    let (status, stored) = served.call("POST", "/v1/jobs", "", r#"{"kind":"noop"}"#);
+    assert_eq!(status, 201, "{stored}");
+    let path = format!("/v1/jobs/{}", stored["id"].as_str().unwrap());
+    place.until("it has run", || served.call("GET", &path, "", "").1["state"] == "succeeded");
+    assert_eq!(served.process.terminate().code, 0);
+}
+
+#[test]
+fn where_it_cannot_listen_it_says_so() {
+    let place = Place::new();
+    for (args, part) in [
+        (["dev", "--listen=0.0.0.0:0"], "without keys it listens on this machine only"),
+        (["server", "--listen=somewhere"], "such as 127.0.0.1:7400"),
+        (["server", "--listen=192.0.2.1:7400"], "cannot be listened on"),
+    ] {
+        let refused = place.run(&args);
+        assert!(refused.code != 0 && refused.err.contains(part), "{args:?}: {refused:?}");
+    }
+}
