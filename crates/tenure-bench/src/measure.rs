@@ -9,6 +9,7 @@ mod drain_mixed;
 mod drain_pinned;
 mod drain_two;
 mod enqueue_bulk;
+mod enqueue_http;
 mod enqueue_single;
 mod latency;
 
@@ -29,6 +30,8 @@ pub enum Measure {
     EnqueueSingle,
     /// Two producers, a thousand jobs a transaction.
     EnqueueBulk,
+    /// Two hundred clients of the server, one job a request.
+    EnqueueHttp,
     /// One process at its best setting.
     Drain,
     /// Ten at a time, none claimed ahead.
@@ -50,9 +53,10 @@ pub enum Measure {
 }
 
 /// All of them, in the order they are run.
-pub const MEASURES: [Measure; 11] = [
+pub const MEASURES: [Measure; 12] = [
     Measure::EnqueueSingle,
     Measure::EnqueueBulk,
+    Measure::EnqueueHttp,
     Measure::Drain,
     Measure::Drain10,
     Measure::DrainMixed,
@@ -88,6 +92,7 @@ impl Measure {
         match self {
             Self::EnqueueSingle => "enqueue_single",
             Self::EnqueueBulk => "enqueue_bulk",
+            Self::EnqueueHttp => "enqueue_http",
             Self::Drain => "drain",
             Self::Drain10 => "drain_10",
             Self::DrainMixed => "drain_mixed",
@@ -105,6 +110,7 @@ impl Measure {
         match self {
             Self::EnqueueSingle => "10 producers in one process, one job a call; those that meet share a transaction",
             Self::EnqueueBulk => "2 producers, 1,000 jobs a transaction",
+            Self::EnqueueHttp => "200 clients of the server, one job a request; those that meet share a transaction",
             Self::Drain => "one process at its best setting, jobs that do nothing",
             Self::Drain10 => "10 at a time, none claimed ahead",
             Self::DrainMixed => "handlers of 0 to 20 ms, 200 at a time",
@@ -138,6 +144,7 @@ impl Measure {
         match self {
             Self::EnqueueSingle => enqueue_single::round(arena, size, floor_first).await,
             Self::EnqueueBulk => enqueue_bulk::round(arena, size, floor_first).await,
+            Self::EnqueueHttp => enqueue_http::round(arena, size, floor_first).await,
             Self::Drain => drain::round(arena, size, floor_first).await,
             Self::Drain10 => drain_10::round(arena, size, floor_first).await,
             Self::DrainMixed => drain_mixed::round(arena, size).await,
@@ -155,6 +162,7 @@ impl Measure {
         match self {
             Self::EnqueueSingle => enqueue_single::made(size),
             Self::EnqueueBulk => enqueue_bulk::made(size),
+            Self::EnqueueHttp => enqueue_http::made(size),
             Self::Drain => drain::made(size),
             Self::Drain10 => drain_10::made(size),
             Self::DrainMixed => drain_mixed::made(size),

@@ -57,7 +57,7 @@ impl JobStore for PgStore {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
-        match gather::fits(&jobs) {
+        match self.options().share_enqueues && gather::fits(&jobs) {
             true => self.enqueue_gathered(jobs).await,
             false => self.enqueue_now(&jobs).await,
         }

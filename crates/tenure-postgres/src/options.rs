@@ -15,6 +15,8 @@ pub struct PgOptions {
     pub deadline: Duration,
     /// The same for lists, seals, pruning and bulk enqueues.
     pub long_deadline: Duration,
+    /// Enqueues that come at the same time share a transaction; each is answered by itself.
+    pub share_enqueues: bool,
     /// Whose time it is; a test may move it.
     pub clock: Clock,
     /// A predicate to drop, to prove that a test notices.
@@ -42,6 +44,7 @@ impl Default for PgOptions {
             connections_max: 8,
             deadline: Duration::from_secs(10),
             long_deadline: Duration::from_secs(120),
+            share_enqueues: true,
             clock: Clock::Store,
             #[cfg(feature = "mutants")]
             mutant: None,

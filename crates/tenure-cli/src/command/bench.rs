@@ -23,7 +23,7 @@ Examples:
   tenure --database postgres://localhost/postgres bench --measure drain --rounds 5
                                                    databases of its own on your server, dropped afterwards
 
-Measures: enqueue_single, enqueue_bulk, drain, drain_10, drain_mixed, latency, drain_two, drain_pinned,
+Measures: enqueue_single, enqueue_bulk, enqueue_http, drain, drain_10, drain_mixed, latency, drain_two, drain_pinned,
 drain_backlog, drain_gated, claim_many_gates.
 
 On a terminal it prints a table, elsewhere and with --json one line of JSON for each measure. The ratio is what

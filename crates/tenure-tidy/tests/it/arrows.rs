@@ -17,7 +17,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure", &["tenure-core", "tenure-store", "tenure-worker", "tenure-macros", "tenure-postgres", "tenure-sqlite"]),
     (
         "tenure-bench",
-        &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite", "tenure-cluster"],
+        &[
+            "tenure-core",
+            "tenure-store",
+            "tenure-worker",
+            "tenure-server",
+            "tenure-postgres",
+            "tenure-sqlite",
+            "tenure-cluster",
+        ],
     ),
     (
         "tenure-cli",
