@@ -3,7 +3,7 @@
     TENURE_URL=http://127.0.0.1:7400 TENURE_KEY=… python3 examples/worker.py
 
 Kinds: `echo` returns its payload, `sleep` takes {"ms": 500}, `fail` takes {"class": "permanent", "message": "why"}.
-Also read, if set: TENURE_QUEUES (a,b), TENURE_SLOTS, TENURE_NAME, TENURE_GRACE (seconds).
+Also read, if set: TENURE_QUEUES (a,b), TENURE_SLOTS (4), TENURE_NAME, TENURE_GRACE (seconds).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def fail(job: Job, _ctx: Context) -> Any:
 
 
 def tell(event: Event) -> None:
-    members = {"job": event.job, "lease": event.lease, "code": event.code, "detail": event.detail}
-    said = {name: value for name, value in members.items() if value is not None}
+    members = ("job", "lease", "kind", "code", "detail")
+    said = {member: getattr(event, member) for member in members if getattr(event, member) is not None}
     print(json.dumps({"event": event.name, **said}), flush=True)
 
 

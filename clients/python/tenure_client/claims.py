@@ -14,7 +14,7 @@ from .errors import Problem, Unreachable
 from .events import log
 from .job import Job
 from .lease import Lease
-from .session import Claimed, Session
+from .session import Session
 from .state import State
 from .transport import Abort
 
@@ -106,24 +106,10 @@ class Claims:
             self._backoff.reset()
             self._obey(session, claimed.order)
             if claimed.lease is not None:
-                self._take(session, claimed.lease, claimed, sent)
+                self._accept(Lease(session, claimed.lease, sent + claimed.waited, claimed.ttl), claimed.jobs)
             elif monotonic() - sent < min(state.pace.wait, state.pace.retry_every) / 2:
                 # A server that does not wait would otherwise be asked without end.
                 self._sleep(state.pace.retry_every)
-
-    def _take(self, session: Session, number: int, claimed: Claimed, sent: float) -> None:
-        ttl = claimed.ttl
-        if monotonic() >= sent + ttl:
-            # The wait for work, or a freeze, outlasted the lease's own time. Whether it still holds only a renewal can say.
-            sent = monotonic()
-            try:
-                ttl = session.renew(number, timeout=self._state.pace.timeout).ttl
-            except (Problem, Unreachable) as error:
-                log.warning("lease %s came too late: %s", number, error)
-                self._must_say_holding = True
-                return
-        lease = Lease(session, number, sent, ttl)
-        self._accept(lease, claimed.jobs)
 
     def _pause(self, problem: Problem | None) -> None:
         asked = problem.retry_after if problem is not None else None

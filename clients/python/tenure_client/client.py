@@ -6,7 +6,7 @@ import os
 import socket
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Literal, Mapping, Sequence
 from urllib.parse import quote
 
 from .session import Session
@@ -15,11 +15,15 @@ from .transport import Abort, Transport
 
 @dataclass(frozen=True)
 class Unique:
-    """At most one job per key. `policy` says how long the key stays taken; `window` needs `window_ms`."""
+    """At most one job per key. It stays taken by `policy`, or for `window` seconds; `while_active` if neither is said."""
 
     key: str
-    policy: str | None = None
-    window_ms: int | None = None
+    policy: Literal["while_active", "unless_failed", "forever"] | None = None
+    window: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy is not None and self.window is not None:
+            raise ValueError("a unique key has a policy or a window, not both")
 
 
 @dataclass(frozen=True)
@@ -35,18 +39,18 @@ class NewJob:
     tenant: str | None = None
     gate: str | None = None
     max_attempts: int | None = None
-    backoff: Any = None
-    unique: Unique | None = None
-    trace: Any = None
+    backoff: str | None = None
+    unique: Unique | str | None = None
+    trace: str | None = None
 
 
 @dataclass(frozen=True)
 class Enqueued:
-    """`created` is false when an equal key already had this job."""
+    """`created` is false when an equal key already had this job. `state` is None when that one was pruned since."""
 
     id: str
     created: bool
-    state: str
+    state: str | None
 
 
 class Client:
@@ -67,9 +71,9 @@ class Client:
         tenant: str | None = None,
         gate: str | None = None,
         max_attempts: int | None = None,
-        backoff: Any = None,
-        unique: Unique | None = None,
-        trace: Any = None,
+        backoff: str | None = None,
+        unique: Unique | str | None = None,
+        trace: str | None = None,
         idempotency_key: str | None = None,
     ) -> Enqueued:
         """Store a job. After `Unreachable`, say it again with the same `idempotency_key`: it is one job."""
@@ -89,15 +93,18 @@ class Client:
         answer: dict[str, Any] = self._transport.call("GET", f"/v1/jobs/{quote(job, safe='')}")
         return answer
 
-    def cancel(self, job: str, *, force: bool = False, reason: str | None = None) -> Any:
-        """Ask a job to end. With `force` a running one is taken from its worker at once."""
-        body = _without_none({"force": force or None, "reason": reason})
-        return self._transport.call("POST", f"/v1/jobs/{quote(job, safe='')}/cancel", body)
+    def cancel(self, job: str, *, force: bool = False, reason: str | None = None) -> str:
+        """Ask a job to end. With `force` a running one is taken from its worker at once.
 
-    def requeue(self, job: str, *, reason: str | None = None) -> Any:
+        Answers `now`, `requested` (its worker is asked) or `before`.
+        """
+        body = _without_none({"force": force or None, "reason": reason})
+        return str(self._transport.call("POST", f"/v1/jobs/{quote(job, safe='')}/cancel", body)["canceled"])
+
+    def requeue(self, job: str, *, reason: str | None = None) -> None:
         """Put a job that failed, died or was canceled back into its queue."""
         body = _without_none({"reason": reason})
-        return self._transport.call("POST", f"/v1/jobs/{quote(job, safe='')}/requeue", body)
+        self._transport.call("POST", f"/v1/jobs/{quote(job, safe='')}/requeue", body)
 
     def register(
         self,
@@ -129,11 +136,12 @@ class Client:
 
 
 def _wire(job: NewJob) -> dict[str, Any]:
-    body = _without_none({**vars(job), "payload": None, "run_at": _moment(job.run_at), "unique": None})
-    body["payload"] = job.payload
-    if job.unique is not None:
-        body["unique"] = _without_none(vars(job.unique))
-    return body
+    unique = Unique(job.unique) if isinstance(job.unique, str) else job.unique
+    members = {**vars(job), "run_at": _moment(job.run_at)}
+    if unique is not None:
+        policy = unique.policy if unique.window is None else f"window:{round(unique.window * 1000)}ms"
+        members |= {"unique": unique.key, "unique_policy": policy}
+    return _without_none(members)
 
 
 def _moment(at: datetime | str | None) -> str | None:
@@ -145,7 +153,7 @@ def _moment(at: datetime | str | None) -> str | None:
 
 
 def _enqueued(answer: Mapping[str, Any]) -> Enqueued:
-    return Enqueued(answer["id"], answer["created"], answer["state"])
+    return Enqueued(answer["id"], answer["answer"] == "created", answer["state"])
 
 
 def _without_none(members: Mapping[str, Any]) -> dict[str, Any]:

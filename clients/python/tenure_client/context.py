@@ -32,7 +32,10 @@ class Context:
             self._usage[name] = self._usage.get(name, 0) + amount
 
     def acquire(self, tokens: int = 1) -> None:
-        """Waits until the job's gate lets `tokens` more through. Raises `Canceled` when the work should end."""
+        """Waits until the job's gate, if it has one, lets `tokens` more through.
+
+        Raises `Snooze` when the gate is closed and `Canceled` when the work should end: let both pass.
+        """
         self._acquire(self, tokens)
 
     def hold_gate(self, seconds: float) -> None:

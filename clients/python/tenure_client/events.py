@@ -23,6 +23,7 @@ class Event:
     name: str
     lease: int | None = None
     job: str | None = None
+    kind: str | None = None
     code: str | None = None
     detail: str | None = None
 

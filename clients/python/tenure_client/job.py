@@ -19,7 +19,7 @@ class Job:
     losses: int
     priority: int | None
     tenant: str | None
-    trace: Any
+    trace: str | None
     gate: str | None
     run_at: str | None
     created_at: str | None

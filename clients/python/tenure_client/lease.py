@@ -4,7 +4,8 @@ A lease is lost in one of four ways: the server says `lease_lost`, the server no
 its deadline passes with no renewal answered, or the worker has said goodbye.
 Loss is final: a renewal that is answered later revives nothing.
 
-The deadline counts from when the claim or renewal was *sent*, by this process's monotonic clock.
+The deadline counts from when the claim or renewal was *sent*, by this process's monotonic clock,
+plus, for a claim, what the server says that it waited for work.
 `is_lost` asks the clock each time, because the thread that watches deadlines may itself have been frozen.
 """
 
@@ -14,16 +15,17 @@ import threading
 from time import monotonic
 
 from .context import Context
+from .events import Event
 from .job import Job
 from .session import Session
 
 
 class Lease:
-    def __init__(self, session: Session, number: int, sent: float, ttl: float) -> None:
+    def __init__(self, session: Session, number: int, began: float, ttl: float) -> None:
         self.session = session
         self.number = number
         self.ttl = ttl
-        self.deadline = sent + ttl
+        self.deadline = began + ttl
         self.lost = threading.Event()
         self.over = threading.Event()  # Lost, or every job has ended: nothing is left to renew.
         self.loss: str | None = None
@@ -86,6 +88,9 @@ class Held:
         self.ctx = ctx
         self._lock = threading.Lock()
         self._is_ended = False
+
+    def event(self, name: str, code: str | None = None, detail: str | None = None) -> Event:
+        return Event(name, self.lease.number, self.job.id, self.job.kind, code, detail)
 
     def end(self) -> bool:
         """True for the first caller, who then reports."""

@@ -8,9 +8,10 @@ import random
 from .context import Context
 from .endings import Ending, unstorable
 from .errors import Problem, Unreachable
-from .events import Event, log
+from .events import log
+from .job import Job
 from .lease import Held, Lease
-from .outcomes import Canceled
+from .outcomes import Canceled, Snooze
 from .state import State
 
 BODY_BYTES_MAX = 2 * 1024 * 1024
@@ -32,12 +33,11 @@ def report(state: State, held: Held, ending: Ending) -> None:
     while True:
         if lease.is_lost:
             state.lose(lease, "deadline")
-            return _refused(state, held, "lease_lost", lease.loss)
+            return state.tell(held.event("refused", "lease_lost", lease.loss))
         try:
             timeout = min(state.pace.timeout, max(0.001, lease.seconds_left))
             answer = lease.session.report(lease.number, held.job.id, ending.verb, ending.body, timeout=timeout)
-            state.tell(Event(_PAST[ending.verb], lease.number, held.job.id, detail=answer.state))
-            return None
+            return state.tell(held.event(_PAST[ending.verb], detail=answer.state))
         except Unreachable as error:
             log.debug("%s", error)
             pause = pause_after(state, None)
@@ -47,7 +47,7 @@ def report(state: State, held: Held, ending: Ending) -> None:
             if problem.is_passing:
                 pause = pause_after(state, problem)
             elif problem.status in (401, 403, 409) or is_last_resort:
-                return _refused(state, held, problem.code, problem.detail)
+                return state.tell(held.event("refused", problem.code, problem.detail))
             else:
                 log.error("job %s: %s is not stored: %s", held.job.id, ending.verb, problem)
                 ending, is_last_resort = unstorable(problem.field or problem.code), True
@@ -56,13 +56,16 @@ def report(state: State, held: Held, ending: Ending) -> None:
         lease.lost.wait(min(pause, max(state.pace.retry_every, lease.seconds_left / 2)))
 
 
-def acquire(state: State, lease: Lease, job: str, ctx: Context, tokens: int) -> None:
-    """Reserve tokens and wait until they are good."""
+def acquire(state: State, lease: Lease, job: Job, ctx: Context, tokens: int) -> None:
+    """Reserve tokens and wait until they are good. A job without a gate waits for nothing."""
     while not ctx.is_canceled and not lease.is_lost:
+        if job.gate is None:
+            return
+        is_reserved = False
         try:
-            wait = lease.session.acquire(lease.number, job, tokens, timeout=state.pace.timeout)
+            acquired = lease.session.acquire(lease.number, job.id, tokens, timeout=state.pace.timeout)
         except Unreachable:
-            wait, is_reserved = pause_after(state, None), False
+            wait = pause_after(state, None)
         except Problem as problem:
             if problem.code == "unknown_worker":
                 state.forget(lease.session)
@@ -70,9 +73,11 @@ def acquire(state: State, lease: Lease, job: str, ctx: Context, tokens: int) -> 
                 break
             if not problem.is_passing:
                 raise
-            wait, is_reserved = pause_after(state, problem), False
+            wait = pause_after(state, problem)
         else:
-            is_reserved = True
+            if acquired.snooze is not None:
+                raise Snooze(acquired.snooze)
+            wait, is_reserved = acquired.wait, True
         if not ctx.canceled.wait(wait) and is_reserved:
             return
     raise Canceled("while waiting for the gate")
@@ -96,7 +101,3 @@ def _sendable(ending: Ending) -> Ending:
     if len(text) > BODY_BYTES_MAX:
         return unstorable(f"{len(text)} bytes")
     return Ending(ending.verb, json.loads(text))
-
-
-def _refused(state: State, held: Held, code: str, detail: str | None) -> None:
-    state.tell(Event("refused", held.lease.number, held.job.id, code, detail))

@@ -14,10 +14,11 @@ from .transport import Abort, Transport
 
 @dataclass(frozen=True)
 class Claimed:
-    """`lease` is None when the wait was over and there was nothing."""
+    """`lease` is None when the wait was over and there was nothing. The seconds `waited` are not the lease's."""
 
     lease: int | None
     ttl: float
+    waited: float
     jobs: list[Job]
     order: str
 
@@ -35,6 +36,14 @@ class Reported:
 
     state: str
     repeated: bool
+
+
+@dataclass(frozen=True)
+class Acquired:
+    """Seconds to wait before the tokens are good. `snooze` is None unless the gate is closed; then nothing is reserved."""
+
+    wait: float
+    snooze: float | None = None
 
 
 @dataclass(frozen=True)
@@ -63,9 +72,11 @@ class Session:
         with _reading("claim"):
             lease = answer["lease"]
             if lease is None:
-                return Claimed(None, 0.0, [], answer["order"])
+                return Claimed(None, 0.0, 0.0, [], answer["order"])
             jobs = [Job.from_wire(lease["queue"], job) for job in lease["jobs"]]
-            return Claimed(lease["lease"], lease["ttl_ms"] / 1000, jobs, answer["order"])
+            return Claimed(
+                lease["lease"], lease["ttl_ms"] / 1000, answer["waited_ms"] / 1000, jobs, answer["order"]
+            )
 
     def renew(self, lease: int, *, timeout: float) -> Renewed:
         answer = self._call("POST", f"/v1/leases/{lease}/renew", {}, timeout)
@@ -78,11 +89,13 @@ class Session:
         with _reading(verb):
             return Reported(answer["state"], bool(answer.get("repeated")))
 
-    def acquire(self, lease: int, job: str, tokens: int, *, timeout: float) -> float:
-        """Reserve tokens of the job's gate; answers the seconds to wait before they are good."""
+    def acquire(self, lease: int, job: str, tokens: int, *, timeout: float) -> Acquired:
+        """Reserve tokens of the job's gate, if it is open."""
         answer = self._call("POST", _job_path(lease, job, "acquire"), {"tokens": tokens}, timeout)
         with _reading("acquire"):
-            return float(answer["wait_ms"]) / 1000
+            if answer["wait_ms"] is None:
+                return Acquired(0.0, answer["snooze_ms"] / 1000)
+            return Acquired(answer["wait_ms"] / 1000)
 
     def beat(self, state: str, running: int, *, timeout: float) -> str:
         """Say how the worker does; answers the order."""

@@ -96,7 +96,7 @@ class Worker:
 
     def _accept(self, lease: Lease, jobs: list[Job]) -> None:
         for job in jobs:
-            lease.hold(Held(job, lease, Context(lease.number, partial(acquire, self._state, lease, job.id))))
+            lease.hold(Held(job, lease, Context(lease.number, partial(acquire, self._state, lease, job))))
         if not jobs:
             return
         self._state.hold(lease)
@@ -115,12 +115,12 @@ class Worker:
             elif handler is None:
                 ending = UNKNOWN_KIND
             else:
-                self._state.tell(Event("started", held.lease.number, held.job.id))
+                self._state.tell(held.event("started"))
                 ending = run_handler(handler, held.job, held.ctx)
             if held.end():
                 report(self._state, held, ending)
             else:
-                self._state.tell(Event("refused", held.lease.number, held.job.id, "released"))
+                self._state.tell(held.event("refused", "released"))
         finally:
             self._state.let_go(held)
             self._state.end_job()
@@ -144,7 +144,7 @@ class Worker:
             answer = lease.session.report(
                 lease.number, held.job.id, GIVEN_BACK.verb, GIVEN_BACK.body, timeout=self._state.pace.timeout
             )
-            self._state.tell(Event("released", lease.number, held.job.id, detail=answer.state))
+            self._state.tell(held.event("released", detail=answer.state))
         except (Problem, Unreachable) as error:
             log.warning("release: %s", error)
         self._state.let_go(held)

@@ -35,7 +35,8 @@ class Reply:
 
 
 def problem(status: int, code: str, **members: Any) -> Reply:
-    return Reply(status, {"status": status, "code": code, "detail": f"the detail of {code}", **members})
+    about = {"type": f"/v1/problems/{code}", "title": f"the title of {code}", "detail": f"the detail of {code}"}
+    return Reply(status, {**about, "status": status, "code": code, **members}, {"Content-Type": "application/problem+json"})
 
 
 class Drop:
@@ -57,6 +58,7 @@ class Fake:
         self.requests: list[Request] = []
         self.order = "work"
         self.ttl_ms = 60_000  # Of a claim; a short one makes the first renewal come soon.
+        self.waited_ms = 0
         self.renewed_ttl_ms = 60_000
         self.cancel: list[str] = []
         self.closed = False
@@ -173,7 +175,7 @@ class Fake:
             if request.verb == "goodbye":
                 return Reply(204)
             if request.verb == "acquire":
-                return Reply(200, {"wait_ms": 0})
+                return Reply(200, {"wait_ms": 0, "snooze_ms": None})
             return Reply(200, {"job": request.path.split("/")[5], "state": f"after {request.verb}", "repeated": False})
 
     def _claim(self, request: Request) -> Reply:
@@ -183,19 +185,18 @@ class Fake:
             if not self._knows(request):
                 return problem(401, "unknown_worker")
         if not self._offers or self.order != "work":
-            return Reply(200, {"lease": None, "order": self.order})
-        return Reply(200, {"lease": self.make_lease(*self._offers.pop(0)), "order": self.order})
-
-    def make_lease(self, *jobs: dict[str, Any]) -> dict[str, Any]:
+            return Reply(200, {"lease": None, "waited_ms": self.waited_ms, "order": self.order})
         self._leases += 1
-        return {"lease": self._leases, "queue": "mail", "ttl_ms": self.ttl_ms, "jobs": list(jobs)}
+        lease = {"lease": self._leases, "queue": "mail", "ttl_ms": self.ttl_ms, "jobs": self._offers.pop(0)}
+        return Reply(200, {"lease": lease, "waited_ms": self.waited_ms, "order": self.order})
 
     def _knows(self, request: Request) -> bool:
         return request.headers.get("Tenure-Worker") == f"tnw_{self._workers}"
 
 
-def job(id: str, kind: str = "work", payload: Any = None) -> dict[str, Any]:
-    return {"id": id, "kind": kind, "payload": payload, "attempt": 1, "max_attempts": 5, "losses": 0, "later": True}
+def job(id: str, kind: str = "work", payload: Any = None, gate: str | None = None) -> dict[str, Any]:
+    rest = {"attempt": 1, "max_attempts": 5, "losses": 0, "later": True}
+    return {"id": id, "kind": kind, "payload": payload, "gate": gate, **rest}
 
 
 def _verb(method: str, path: str) -> str:

@@ -9,6 +9,8 @@ from tenure_client import Client, Enqueued, NewJob, Problem, Unique, Unreachable
 
 from .fake import DROP, HANG, Fake, Reply, problem
 
+CREATED = Reply(201, {"id": "j1", "answer": "created", "state": "queued"})
+
 
 class Producing(unittest.TestCase):
     def setUp(self) -> None:
@@ -18,13 +20,15 @@ class Producing(unittest.TestCase):
         self.addCleanup(self.client.close)
 
     def test_a_job_is_enqueued_with_what_was_said_and_nothing_else(self) -> None:
-        self.fake.script("produce", Reply(201, {"id": "j1", "created": True, "state": "queued"}))
+        self.fake.script("produce", CREATED)
         enqueued = self.client.enqueue(
             "invoice.send",
             {"order": 42},
             queue="mail",
             run_at=datetime(2026, 11, 16, 12, tzinfo=timezone.utc),
-            unique=Unique("invoice:42", "window", 60_000),
+            backoff="fixed 5m",
+            unique=Unique("invoice:42", "unless_failed"),
+            trace="00-ab-cd-01",
             idempotency_key="k1",
         )
         self.assertEqual(enqueued, Enqueued("j1", True, "queued"))
@@ -40,24 +44,44 @@ class Producing(unittest.TestCase):
                 "payload": {"order": 42},
                 "queue": "mail",
                 "run_at": "2026-11-16T12:00:00.000Z",
-                "unique": {"key": "invoice:42", "policy": "window", "window_ms": 60_000},
+                "backoff": "fixed 5m",
+                "unique": "invoice:42",
+                "unique_policy": "unless_failed",
+                "trace": "00-ab-cd-01",
             },
         )
 
+    def test_a_unique_key_is_a_string_with_a_policy_or_a_window(self) -> None:
+        self.fake.forever("produce", CREATED)
+        self.client.enqueue("x", unique="k")
+        self.client.enqueue("x", unique=Unique("k", "forever"))
+        self.client.enqueue("x", unique=Unique("k", window=0.5))
+        said = [(r.body["unique"], r.body.get("unique_policy")) for r in self.fake.requests]
+        self.assertEqual(said, [("k", None), ("k", "forever"), ("k", "window:500ms")])
+        with self.assertRaises(ValueError):
+            Unique("k", "forever", window=1)
+
     def test_many_jobs_are_one_request(self) -> None:
-        answers = [{"id": "a", "created": True, "state": "queued"}, {"id": "b", "created": False, "state": "running"}]
+        answers = [
+            {"id": "a", "answer": "created", "state": "queued"},
+            {"id": "b", "answer": "found", "state": "running"},
+            {"id": "c", "answer": "found", "state": None},  # It was pruned, and only its key is left.
+        ]
         self.fake.script("produce", Reply(200, {"jobs": answers}))
-        enqueued = self.client.enqueue_many([NewJob("x", 1), NewJob("y", priority=3)])
-        self.assertEqual(enqueued, [Enqueued("a", True, "queued"), Enqueued("b", False, "running")])
+        enqueued = self.client.enqueue_many([NewJob("x", 0), NewJob("y", priority=3), NewJob("z", False)])
+        self.assertEqual(
+            enqueued, [Enqueued("a", True, "queued"), Enqueued("b", False, "running"), Enqueued("c", False, None)]
+        )
         [request] = self.fake.requests
         self.assertEqual(request.path, "/v1/jobs/batch")
-        jobs = [{"kind": "x", "payload": 1}, {"kind": "y", "payload": None, "priority": 3}]
+        jobs = [{"kind": "x", "payload": 0}, {"kind": "y", "priority": 3}, {"kind": "z", "payload": False}]
         self.assertEqual(request.body, {"jobs": jobs})
 
     def test_a_job_is_shown_canceled_and_requeued_by_its_id(self) -> None:
-        self.fake.script("produce", *[Reply(200, {"id": "j/1", "state": "dead"})] * 3)
+        answers = [{"id": "j/1", "state": "dead"}, {"id": "j/1", "canceled": "now"}, {"id": "j/1", "state": "queued"}]
+        self.fake.script("produce", *[Reply(200, answer) for answer in answers])
         self.assertEqual(self.client.show("j/1")["state"], "dead")
-        self.client.cancel("j/1", force=True, reason="by mistake")
+        self.assertEqual(self.client.cancel("j/1", force=True, reason="by mistake"), "now")
         self.client.requeue("j/1")
         said = [(r.method, r.path, r.body) for r in self.fake.requests]
         self.assertEqual(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from tenure_client import Canceled, Context, Fail, Job, Snooze
+from tenure_client import Canceled, Context, Event, Fail, Job, Snooze
 
 from .case import WorkerCase
-from .fake import PATIENCE, job, problem
+from .fake import PATIENCE, Reply, job, problem
 
 
 class Endings(WorkerCase):
@@ -33,7 +33,7 @@ class Endings(WorkerCase):
         self.assertEqual(complete.path, "/v1/leases/101/jobs/j1/complete")
         result = {"payload": {"order": 42}, "fence": 101, "attempt": 1, "queue": "mail"}
         self.assertEqual(complete.body, {"result": result, "usage": {"bytes": 1024}})
-        self.assertEqual((event.job, event.lease, event.detail), ("j1", 101, "after complete"))
+        self.assertEqual(event, Event("completed", 101, "j1", "work", detail="after complete"))
 
     def test_handlers_run_at_the_same_time_and_claims_ask_for_free_slots_only(self) -> None:
         both = threading.Barrier(2)
@@ -139,11 +139,25 @@ class Endings(WorkerCase):
             return "let through"
 
         self.fake.script("acquire", problem(503, "busy"))
-        self.fake.offer(job("j1"))
+        self.fake.offer(job("j1", gate="mailer"))
         self.start({"work": work})
         [complete] = self.fake.wait_for("complete")
         self.assertEqual(complete.body, {"result": "let through"})
         self.assertEqual([request.body for request in self.fake.heard("acquire")], [{"tokens": 2}] * 2)
+
+    def test_acquire_ends_the_handler_as_a_snooze_when_the_gate_is_closed(self) -> None:
+        self.fake.script("acquire", Reply(200, {"wait_ms": None, "snooze_ms": 60_000}))
+        self.fake.offer(job("j1", gate="mailer"))
+        self.start({"work": lambda _job, ctx: ctx.acquire()})
+        [snooze] = self.fake.wait_for("snooze")
+        self.assertEqual(snooze.body, {"delay_ms": 60_000})
+        self.assertEqual(len(self.fake.heard("acquire")), 1)
+
+    def test_acquire_asks_nobody_for_a_job_without_a_gate(self) -> None:
+        self.fake.offer(job("j1"))
+        self.start({"work": lambda _job, ctx: ctx.acquire()})
+        self.wait_event("completed")
+        self.assertEqual(self.fake.heard("acquire"), [])
 
     def test_a_result_that_is_not_json_or_is_refused_as_invalid_is_a_permanent_failure(self) -> None:
         results: dict[str, Any] = {"object": object(), "nan": float("nan"), "big": "x" * 2**21, "invalid": 1}

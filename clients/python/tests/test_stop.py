@@ -150,7 +150,8 @@ class Stop(WorkerCase):
             events: list[dict[str, Any]] = []
             while not events or events[-1]["event"] != "completed":
                 events.append(json.loads(lines.readline()))
-            self.assertIn({"event": "started", "job": "j1", "lease": 101}, events)
+            self.assertIn({"event": "started", "job": "j1", "lease": 101, "kind": "echo"}, events)
+            self.assertEqual(events[-1]["job"], "j1")
             self.assertEqual(self.fake.heard("complete")[0].body, {"result": {"a": 1}})
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(PATIENCE), 0)

@@ -4,7 +4,7 @@
  *     TENURE_URL=http://127.0.0.1:7400 TENURE_KEY=… node dist/examples/worker.js
  *
  * Kinds: `echo` returns its payload, `sleep` takes {"ms": 500}, `fail` takes {"class": "permanent", "message": "why"}.
- * Also read, if set: TENURE_QUEUES (a,b), TENURE_SLOTS, TENURE_NAME, TENURE_GRACE (seconds).
+ * Also read, if set: TENURE_QUEUES (a,b), TENURE_SLOTS (4), TENURE_NAME, TENURE_GRACE (seconds).
  */
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -29,8 +29,8 @@ function fail(job: Job): never {
   throw new Fail(failure, message, { code });
 }
 
-function tell({ name, ...members }: Event): void {
-  console.log(JSON.stringify({ event: name, ...members }));
+function tell({ name, job, lease, ...rest }: Event): void {
+  console.log(JSON.stringify({ event: name, job, lease, ...rest }));
 }
 
 const { TENURE_URL, TENURE_KEY, TENURE_QUEUES, TENURE_SLOTS, TENURE_NAME, TENURE_GRACE } = process.env;

@@ -76,24 +76,12 @@ export class Claims {
     this.#mustSayHolding = false;
     this.#backoff.reset();
     state.obey(session, claimed.order);
-    if (claimed.lease !== null) return this.#take(session, claimed.lease, sent);
+    if (claimed.lease !== null) {
+      const { number, ttlMs, waitedMs, jobs } = claimed.lease;
+      return this.accept(new Lease(session, number, sent + waitedMs, ttlMs), jobs);
+    }
     // A server that does not wait would otherwise be asked without end.
     if (now() - sent < Math.min(waitMs, retryEveryMs) / 2) await this.#sleep(retryEveryMs);
-  }
-
-  async #take(session: Session, lease: NonNullable<Claimed["lease"]>, claimSent: number): Promise<void> {
-    let [sent, ttlMs] = [claimSent, lease.ttlMs];
-    if (now() >= sent + ttlMs) {
-      // The wait for work, or a freeze, outlasted the lease's own time. Whether it still holds only a renewal can say.
-      sent = now();
-      try {
-        ttlMs = (await session.renew(lease.number, this.state.pace.timeoutMs)).ttlMs;
-      } catch (error) {
-        this.#mustSayHolding = true;
-        return this.state.tellError("came too late", error, { lease: lease.number });
-      }
-    }
-    this.accept(new Lease(session, lease.number, sent, ttlMs), lease.jobs);
   }
 
   async #pauseAfter(what: string, error: unknown): Promise<void> {

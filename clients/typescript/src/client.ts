@@ -4,12 +4,10 @@ import { hostname } from "node:os";
 import { Session } from "./session.js";
 import { Transport } from "./transport.js";
 
-/** At most one job per key. `policy` says how long the key stays taken; `window` needs `windowMs`. */
-export interface Unique {
-  key: string;
-  policy?: "while_active" | "unless_failed" | "forever" | "window";
-  windowMs?: number;
-}
+/** At most one job per key. It stays taken by `policy`, or for `window` seconds; `while_active` if neither is said. */
+export type Unique =
+  | { key: string; policy?: "while_active" | "unless_failed" | "forever"; window?: never }
+  | { key: string; policy?: never; window: number };
 
 /** A job to enqueue. What is left out is decided by the server. */
 export interface NewJob {
@@ -22,16 +20,16 @@ export interface NewJob {
   tenant?: string;
   gate?: string;
   maxAttempts?: number;
-  backoff?: unknown;
-  unique?: Unique;
-  trace?: unknown;
+  backoff?: string;
+  unique?: Unique | string;
+  trace?: string;
 }
 
-/** `created` is false when an equal key already had this job. */
+/** `created` is false when an equal key already had this job. `state` is null when that one was pruned since. */
 export interface Enqueued {
   id: string;
   created: boolean;
-  state: string;
+  state: string | null;
 }
 
 /** A job as the server tells it, with its attempts; members are named as on the wire. */
@@ -76,14 +74,17 @@ export class Client {
     return this.#transport.call("GET", `/v1/jobs/${encodeURIComponent(job)}`);
   }
 
-  /** Ask a job to end. With `force` a running one is taken from its worker at once. */
-  async cancel(job: string, options: { force?: boolean; reason?: string } = {}): Promise<unknown> {
-    return this.#transport.call("POST", `/v1/jobs/${encodeURIComponent(job)}/cancel`, options);
+  /**
+   * Ask a job to end. With `force` a running one is taken from its worker at once.
+   * Answers `now`, `requested` (its worker is asked) or `before`.
+   */
+  async cancel(job: string, options: { force?: boolean; reason?: string } = {}): Promise<string> {
+    return (await this.#transport.call("POST", `/v1/jobs/${encodeURIComponent(job)}/cancel`, options)).canceled;
   }
 
   /** Put a job that failed, died or was canceled back into its queue. */
-  async requeue(job: string, options: { reason?: string } = {}): Promise<unknown> {
-    return this.#transport.call("POST", `/v1/jobs/${encodeURIComponent(job)}/requeue`, options);
+  async requeue(job: string, options: { reason?: string } = {}): Promise<void> {
+    await this.#transport.call("POST", `/v1/jobs/${encodeURIComponent(job)}/requeue`, options);
   }
 
   /** Register this start of the process. `Worker` does this by itself. */
@@ -100,17 +101,18 @@ export class Client {
 }
 
 function wire(job: NewJob): Record<string, unknown> {
-  const { delayMs, runAt, maxAttempts, unique, payload, ...same } = job;
+  const { delayMs, runAt, maxAttempts, unique, ...same } = job;
+  const { key, policy, window }: Partial<Unique> = typeof unique === "string" ? { key: unique } : (unique ?? {});
   return {
     ...same,
-    payload: payload ?? null,
     delay_ms: delayMs,
     run_at: runAt instanceof Date ? runAt.toISOString() : runAt,
     max_attempts: maxAttempts,
-    unique: unique && { key: unique.key, policy: unique.policy, window_ms: unique.windowMs },
+    unique: key,
+    unique_policy: window === undefined ? policy : `window:${Math.round(window * 1000)}ms`,
   };
 }
 
-function enqueued(answer: Enqueued): Enqueued {
-  return { id: answer.id, created: answer.created, state: answer.state };
+function enqueued(line: { id: string; answer: "created" | "found"; state: string | null }): Enqueued {
+  return { id: line.id, created: line.answer === "created", state: line.state };
 }

@@ -37,7 +37,10 @@ export class Context {
     this.#usage[name] = (this.#usage[name] ?? 0) + amount;
   }
 
-  /** Waits until the job's gate lets `tokens` more through. Throws `Canceled` when the work should end. */
+  /**
+   * Waits until the job's gate, if it has one, lets `tokens` more through.
+   * Throws `Snooze` when the gate is closed and `Canceled` when the work should end: let both pass.
+   */
   acquire(tokens = 1): Promise<void> {
     return this.#acquire(this, tokens);
   }

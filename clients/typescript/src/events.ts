@@ -13,6 +13,7 @@ export interface Event {
   name: string;
   lease?: number;
   job?: string;
+  kind?: string;
   code?: string;
   detail?: string;
 }

@@ -12,7 +12,7 @@ export interface Job {
   readonly losses: number;
   readonly priority: number | null;
   readonly tenant: string | null;
-  readonly trace: unknown;
+  readonly trace: string | null;
   readonly gate: string | null;
   readonly runAt: string | null;
   readonly createdAt: string | null;

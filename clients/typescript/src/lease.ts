@@ -5,7 +5,8 @@
  * its deadline passes with no renewal answered, or the worker has said goodbye.
  * Loss is final: a renewal that is answered later revives nothing.
  *
- * The deadline counts from when the claim or renewal was *sent*, by this process's monotonic clock.
+ * The deadline counts from when the claim or renewal was *sent*, by this process's monotonic clock,
+ * plus, for a claim, what the server says that it waited for work.
  * `isLost` asks the clock each time, because a blocked event loop or a frozen process holds up the timer that watches it.
  */
 import { now } from "./clock.js";
@@ -23,10 +24,10 @@ export class Lease {
   constructor(
     readonly session: Session,
     readonly number: number,
-    sent: number,
+    began: number,
     public ttlMs: number,
   ) {
-    this.deadline = sent + ttlMs;
+    this.deadline = began + ttlMs;
   }
 
   get isLost(): boolean {
@@ -94,6 +95,11 @@ export class Held {
     readonly lease: Lease,
     readonly ctx: Context,
   ) {}
+
+  /** Members of every event about it. */
+  get about(): { lease: number; job: string; kind: string } {
+    return { lease: this.lease.number, job: this.job.id, kind: this.job.kind };
+  }
 
   /** True for the first caller, who then reports. */
   end(): boolean {

@@ -3,8 +3,10 @@ import { sleep } from "./clock.js";
 import type { Context } from "./context.js";
 import { type Ending, unstorable } from "./endings.js";
 import { Problem, Unreachable } from "./errors.js";
+import type { Job } from "./job.js";
 import type { Held, Lease } from "./lease.js";
-import { Canceled } from "./outcomes.js";
+import { Canceled, Snooze } from "./outcomes.js";
+import type { Acquired } from "./session.js";
 import type { State } from "./state.js";
 
 const BODY_BYTES_MAX = 2 * 1024 * 1024;
@@ -13,8 +15,7 @@ const PAST = { complete: "completed", fail: "failed", snooze: "snoozed", release
 
 /** Returns when the server has stored it, or when it was dropped. */
 export async function report(state: State, held: Held, wanted: Ending): Promise<void> {
-  const { lease, job } = held;
-  const about = { lease: lease.number, job: job.id };
+  const { lease, job, about } = held;
   let ending = sendable(wanted);
   let isLastResort = false;
   for (;;) {
@@ -47,23 +48,24 @@ export async function report(state: State, held: Held, wanted: Ending): Promise<
   }
 }
 
-/** Reserve tokens and wait until they are good. */
-export async function acquire(state: State, lease: Lease, job: string, ctx: Context, tokens: number): Promise<void> {
+/** Reserve tokens and wait until they are good. A job without a gate waits for nothing. */
+export async function acquire(state: State, lease: Lease, job: Job, ctx: Context, tokens: number): Promise<void> {
   while (!ctx.isCanceled && !lease.isLost) {
-    let waitMs: number;
-    let isReserved = false;
+    if (job.gate === null) return;
+    let acquired: Acquired | undefined;
+    let pauseMs = 0;
     try {
-      waitMs = await lease.session.acquire(lease.number, job, tokens, state.pace.timeoutMs);
-      isReserved = true;
+      acquired = await lease.session.acquire(lease.number, job.id, tokens, state.pace.timeoutMs);
     } catch (error) {
       if (error instanceof Problem) {
         if (error.code === "unknown_worker") state.forget(lease.session);
         if (error.code === "unknown_worker" || error.code === "lease_lost") break;
         if (!error.isPassing) throw error;
       }
-      waitMs = pauseAfterMs(state, error);
+      pauseMs = pauseAfterMs(state, error);
     }
-    if ((await sleep(waitMs, ctx.canceled)) && isReserved) return;
+    if (acquired && "snoozeMs" in acquired) throw new Snooze(acquired.snoozeMs / 1000);
+    if ((await sleep(acquired?.waitMs ?? pauseMs, ctx.canceled)) && acquired) return;
   }
   throw new Canceled("while waiting for the gate");
 }

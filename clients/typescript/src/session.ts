@@ -3,9 +3,9 @@ import { Unreachable } from "./errors.js";
 import { type Job, jobFromWire } from "./job.js";
 import type { CallOptions, Transport } from "./transport.js";
 
-/** `lease` is null when the wait was over and there was nothing. */
+/** `lease` is null when the wait was over and there was nothing. Its `waitedMs` are not its own time. */
 export interface Claimed {
-  lease: { number: number; ttlMs: number; jobs: Job[] } | null;
+  lease: { number: number; ttlMs: number; waitedMs: number; jobs: Job[] } | null;
   order: string;
 }
 
@@ -20,6 +20,9 @@ export interface Reported {
   state: string;
   repeated: boolean;
 }
+
+/** How long to wait before the tokens are good, or to snooze the job for when its gate is closed. */
+export type Acquired = { waitMs: number } | { snoozeMs: number };
 
 export type Verb = "complete" | "fail" | "snooze" | "release" | "cancel";
 
@@ -41,8 +44,13 @@ export class Session {
     const { waitMs, holding, timeoutMs, abort } = options;
     const body = { queues, limit, wait_ms: waitMs, holding };
     const calling: CallOptions = { timeoutMs: waitMs + timeoutMs, ...(abort && { abort }) };
-    return this.#call("POST", "/v1/leases", body, calling, ({ lease, order }) => ({
-      lease: lease === null ? null : { number: number(lease.lease), ttlMs: number(lease.ttl_ms), jobs: jobs(lease) },
+    return this.#call("POST", "/v1/leases", body, calling, ({ lease, waited_ms, order }) => ({
+      lease: lease === null ? null : {
+        number: number(lease.lease),
+        ttlMs: number(lease.ttl_ms),
+        waitedMs: number(waited_ms),
+        jobs: lease.jobs.map((job: unknown) => jobFromWire(lease.queue, job)),
+      },
       order,
     }));
   }
@@ -63,9 +71,11 @@ export class Session {
     }));
   }
 
-  /** Reserve tokens of the job's gate; answers the milliseconds to wait before they are good. */
-  async acquire(lease: number, job: string, tokens: number, timeoutMs: number): Promise<number> {
-    return this.#call("POST", jobPath(lease, job, "acquire"), { tokens }, { timeoutMs }, (answer) => number(answer.wait_ms));
+  /** Reserve tokens of the job's gate, if it is open. */
+  async acquire(lease: number, job: string, tokens: number, timeoutMs: number): Promise<Acquired> {
+    return this.#call("POST", jobPath(lease, job, "acquire"), { tokens }, { timeoutMs }, ({ wait_ms, snooze_ms }) =>
+      wait_ms === null ? { snoozeMs: number(snooze_ms) } : { waitMs: number(wait_ms) },
+    );
   }
 
   /** Say how the worker does; answers the order. */
@@ -92,10 +102,6 @@ export class Session {
 
 function jobPath(lease: number, job: string, verb: string): string {
   return `/v1/leases/${lease}/jobs/${encodeURIComponent(job)}/${verb}`;
-}
-
-function jobs(lease: any): Job[] {
-  return lease.jobs.map((job: unknown) => jobFromWire(lease.queue, job));
 }
 
 function number(value: unknown): number {

@@ -94,7 +94,7 @@ export class Worker {
     const state = this.#state;
     if (jobs.length === 0) return;
     for (const job of jobs) {
-      const ctx = new Context(lease.number, (ctx, tokens) => acquire(state, lease, job.id, ctx, tokens));
+      const ctx = new Context(lease.number, (ctx, tokens) => acquire(state, lease, job, ctx, tokens));
       lease.hold(new Held(job, lease, ctx));
     }
     state.hold(lease);
@@ -110,16 +110,15 @@ export class Worker {
 
   async #runJob(held: Held): Promise<void> {
     const state = this.#state;
-    const about = { lease: held.lease.number, job: held.job.id };
     const handler = this.#handlers.get(held.job.kind);
     try {
       let ending = GIVEN_BACK;
       if (!state.isStopping && !held.lease.isLost) {
-        if (handler) state.tell({ name: "started", ...about });
+        if (handler) state.tell({ name: "started", ...held.about });
         ending = handler ? await runHandler(handler, held.job, held.ctx) : UNKNOWN_KIND;
       }
       if (held.end()) await report(state, held, ending);
-      else state.tell({ name: "refused", ...about, code: "released" });
+      else state.tell({ name: "refused", ...held.about, code: "released" });
     } finally {
       state.letGo(held);
       state.endJob();
@@ -141,10 +140,10 @@ export class Worker {
     try {
       const { verb, body } = GIVEN_BACK;
       const answer = await lease.session.report(lease.number, job.id, verb, body, this.#state.pace.timeoutMs);
-      this.#state.tell({ name: "released", lease: lease.number, job: job.id, detail: answer.state });
+      this.#state.tell({ name: "released", ...held.about, detail: answer.state });
     } catch (error) {
       // Said once and not for ever: the goodbye gives back whatever this does not.
-      this.#state.tellError("release", error, { lease: lease.number, job: job.id });
+      this.#state.tellError("release", error, held.about);
     }
     this.#state.letGo(held);
   }

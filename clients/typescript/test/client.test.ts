@@ -5,6 +5,8 @@ import { test } from "node:test";
 import { Client, Problem, Unreachable } from "../src/index.js";
 import { DROP, Fake, HANG, problem } from "./fake.js";
 
+const CREATED = { status: 201, body: { id: "j1", answer: "created", state: "queued", later: true } };
+
 function produced(name: string, run: (fake: Fake, client: Client) => Promise<void>): void {
   test(name, async () => {
     const fake = await new Fake().open();
@@ -17,14 +19,16 @@ function produced(name: string, run: (fake: Fake, client: Client) => Promise<voi
 }
 
 produced("a job is enqueued with what was said and nothing else", async (fake, client) => {
-  fake.script("produce", { status: 201, body: { id: "j1", created: true, state: "queued", later: true } });
+  fake.script("produce", CREATED);
   const enqueued = await client.enqueue(
     "invoice.send",
     { order: 42 },
     {
       queue: "mail",
       runAt: new Date("2026-11-16T12:00:00Z"),
-      unique: { key: "invoice:42", policy: "window", windowMs: 60_000 },
+      backoff: "fixed 5m",
+      unique: { key: "invoice:42", policy: "unless_failed" },
+      trace: "00-ab-cd-01",
       idempotencyKey: "k1",
     },
   );
@@ -39,34 +43,60 @@ produced("a job is enqueued with what was said and nothing else", async (fake, c
     payload: { order: 42 },
     queue: "mail",
     run_at: "2026-11-16T12:00:00.000Z",
-    unique: { key: "invoice:42", policy: "window", window_ms: 60_000 },
+    backoff: "fixed 5m",
+    unique: "invoice:42",
+    unique_policy: "unless_failed",
+    trace: "00-ab-cd-01",
   });
+});
+
+produced("a unique key is a string with a policy or a window", async (fake, client) => {
+  fake.forever("produce", CREATED);
+  await client.enqueue("x", undefined, { unique: "k" });
+  await client.enqueue("x", undefined, { unique: { key: "k", policy: "forever" } });
+  await client.enqueue("x", undefined, { unique: { key: "k", window: 0.5 } });
+  assert.deepEqual(
+    fake.requests.map(({ body }) => body),
+    [
+      { kind: "x", unique: "k" },
+      { kind: "x", unique: "k", unique_policy: "forever" },
+      { kind: "x", unique: "k", unique_policy: "window:500ms" },
+    ],
+  );
 });
 
 produced("many jobs are one request", async (fake, client) => {
   const jobs = [
-    { id: "a", created: true, state: "queued" },
-    { id: "b", created: false, state: "running" },
+    { id: "a", answer: "created", state: "queued" },
+    { id: "b", answer: "found", state: "running" },
+    { id: "c", answer: "found", state: null }, // It was pruned, and only its key is left.
   ];
   fake.script("produce", { status: 200, body: { jobs } });
   const enqueued = await client.enqueueMany([
     { kind: "x", payload: 1 },
     { kind: "y", priority: 3, delayMs: 5, maxAttempts: 2 },
+    { kind: "z", payload: null },
   ]);
-  assert.deepEqual(enqueued, jobs);
+  assert.deepEqual(enqueued, [
+    { id: "a", created: true, state: "queued" },
+    { id: "b", created: false, state: "running" },
+    { id: "c", created: false, state: null },
+  ]);
   assert.equal(fake.requests[0]?.path, "/v1/jobs/batch");
   assert.deepEqual(fake.requests[0]?.body, {
     jobs: [
       { kind: "x", payload: 1 },
-      { kind: "y", payload: null, priority: 3, delay_ms: 5, max_attempts: 2 },
+      { kind: "y", priority: 3, delay_ms: 5, max_attempts: 2 },
+      { kind: "z", payload: null },
     ],
   });
 });
 
 produced("a job is shown, canceled and requeued by its id", async (fake, client) => {
-  fake.forever("produce", { status: 200, body: { id: "j/1", state: "dead", kind: "x" } });
+  const answers = [{ id: "j/1", state: "dead" }, { id: "j/1", canceled: "now" }, { id: "j/1", state: "queued" }];
+  fake.script("produce", ...answers.map((body) => ({ status: 200, body })));
   assert.equal((await client.show("j/1")).state, "dead");
-  await client.cancel("j/1", { force: true, reason: "by mistake" });
+  assert.equal(await client.cancel("j/1", { force: true, reason: "by mistake" }), "now");
   await client.requeue("j/1");
   assert.deepEqual(
     fake.requests.map(({ method, path, body }) => [method, path, body]),

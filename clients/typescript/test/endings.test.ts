@@ -30,7 +30,7 @@ worked("a job is claimed, run and completed", async (fake, on) => {
   assert.equal(complete?.path, "/v1/leases/101/jobs/j1/complete");
   const result = { payload: { order: 42 }, fence: 101, attempt: 1, queue: "mail" };
   assert.deepEqual(complete?.body, { result, usage: { bytes: 1024 } });
-  assert.deepEqual(event, { name: "completed", lease: 101, job: "j1", detail: "after complete" });
+  assert.deepEqual(event, { name: "completed", lease: 101, job: "j1", kind: "work", detail: "after complete" });
 });
 
 worked("handlers run at the same time, and claims ask for free slots only", async (fake, on) => {
@@ -136,7 +136,7 @@ worked("whatever a canceled handler throws is a cancel", async (fake, on) => {
 
 worked("acquire asks again until it is answered, and then waits", async (fake, on) => {
   fake.script("acquire", problem(503, "busy"));
-  fake.offer(job("j1"));
+  fake.offer(job("j1", "work", null, "mailer"));
   on.start({
     work: async (_job, ctx) => {
       await ctx.acquire(2);
@@ -149,6 +149,22 @@ worked("acquire asks again until it is answered, and then waits", async (fake, o
     fake.heard("acquire").map((request) => request.body),
     [{ tokens: 2 }, { tokens: 2 }],
   );
+});
+
+worked("acquire ends the handler as a snooze when the gate is closed", async (fake, on) => {
+  fake.script("acquire", { status: 200, body: { wait_ms: null, snooze_ms: 60_000 } });
+  fake.offer(job("j1", "work", null, "mailer"));
+  on.start({ work: (_job, ctx) => ctx.acquire() });
+  const [snooze] = await fake.waitFor("snooze");
+  assert.deepEqual(snooze?.body, { delay_ms: 60_000 });
+  assert.equal(fake.heard("acquire").length, 1);
+});
+
+worked("acquire asks nobody for a job without a gate", async (fake, on) => {
+  fake.offer(job("j1"));
+  on.start({ work: (_job, ctx) => ctx.acquire() });
+  await on.waitEvent("completed");
+  assert.deepEqual(fake.heard("acquire"), []);
 });
 
 worked("a result that is not JSON, or is refused as invalid, is a permanent failure", async (fake, on) => {

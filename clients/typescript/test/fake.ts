@@ -37,11 +37,13 @@ export const BEHAVE = Symbol("behave");
 export type Step = Reply | typeof DROP | typeof HANG | typeof BEHAVE;
 
 export function problem(status: number, code: string, members: object = {}): Reply {
-  return { status, body: { status, code, detail: `the detail of ${code}`, ...members } };
+  const about = { type: `/v1/problems/${code}`, title: `the title of ${code}`, detail: `the detail of ${code}` };
+  const headers = { "Content-Type": "application/problem+json" };
+  return { status, body: { ...about, status, code, ...members }, headers };
 }
 
-export function job(id: string, kind = "work", payload: unknown = null): object {
-  return { id, kind, payload, attempt: 1, max_attempts: 5, losses: 0, later: true };
+export function job(id: string, kind = "work", payload: unknown = null, gate: string | null = null): object {
+  return { id, kind, payload, gate, attempt: 1, max_attempts: 5, losses: 0, later: true };
 }
 
 export class Fake {
@@ -49,6 +51,7 @@ export class Fake {
   order = "work";
   /** Of a claim; a short one makes the first renewal come soon. */
   ttlMs = 60_000;
+  waitedMs = 0;
   renewedTtlMs = 60_000;
   cancel: string[] = [];
   url = "";
@@ -166,7 +169,7 @@ export class Fake {
     if (verb === "renew") return { status: 200, body: { lease: 1, ttl_ms: this.renewedTtlMs, cancel: this.cancel, order: this.order } };
     if (verb === "beat") return { status: 200, body: { order: this.order } };
     if (verb === "goodbye") return { status: 204 };
-    if (verb === "acquire") return { status: 200, body: { wait_ms: 0 } };
+    if (verb === "acquire") return { status: 200, body: { wait_ms: 0, snooze_ms: null } };
     return { status: 200, body: { job: request.path.split("/")[5], state: `after ${verb}`, repeated: false } };
   }
 
@@ -175,9 +178,8 @@ export class Fake {
     await this.until(isReady, () => "", request.body.wait_ms).catch(() => undefined);
     if (!this.#knows(request)) return problem(401, "unknown_worker");
     const jobs = this.order === "work" ? this.#offers.shift() : undefined;
-    if (jobs === undefined) return { status: 200, body: { lease: null, order: this.order } };
-    const lease = { lease: (this.#leases += 1), queue: "mail", ttl_ms: this.ttlMs, jobs };
-    return { status: 200, body: { lease, order: this.order } };
+    const lease = jobs && { lease: (this.#leases += 1), queue: "mail", ttl_ms: this.ttlMs, jobs };
+    return { status: 200, body: { lease: lease ?? null, waited_ms: this.waitedMs, order: this.order } };
   }
 
   #knows(request: Request): boolean {

@@ -151,7 +151,7 @@ worked("the example works, tells its events, and ends well at SIGTERM", async (f
     assert.deepEqual(await exited, [0, null]);
     assert.deepEqual(
       events.find((event) => event.event === "started"),
-      { event: "started", lease: 101, job: "j1" },
+      { event: "started", job: "j1", lease: 101, kind: "echo" },
     );
     assert.deepEqual(fake.heard("complete")[0]?.body, { result: { a: 1 } });
     assert.equal(fake.heard("goodbye").length, 1);
