@@ -33,7 +33,8 @@ def fail(job: Job, _ctx: Context) -> Any:
 def tell(event: Event) -> None:
     members = ("job", "lease", "kind", "code", "detail")
     said = {member: getattr(event, member) for member in members if getattr(event, member) is not None}
-    print(json.dumps({"event": event.name, **said}), flush=True)
+    # The line and its end in one piece: events come from many threads.
+    print(json.dumps({"event": event.name, **said}) + "\n", end="", flush=True)
 
 
 if __name__ == "__main__":
