@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenure_core::name::QueueName;
-use tenure_core::{JobId, WorkerId};
+use tenure_core::{JobId, WorkerId, worker_loop};
 use tenure_store::Store;
 use tenure_store::worker::Order;
 use tokio::sync::{Semaphore, watch};
@@ -66,20 +66,27 @@ impl App {
         made.map_err(|error| Problem::internal("no random bits for a job id", &error))
     }
 
-    /// What a worker is told to do, as of a moment ago.
+    /// What a worker is told to do, as of a moment ago. One that has said goodbye is not waited for any more.
     pub(crate) async fn order(&self, worker: WorkerId) -> Result<Order, Problem> {
         let orders = || self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         let known = orders().get(&worker).filter(|(at, _)| at.elapsed() < LOOK_EVERY).map(|(_, order)| *order);
         if let Some(order) = known {
             return Ok(order);
         }
-        let order = self.store.show_worker(worker).await?.order;
-        let mut orders = orders();
+        let record = self.store.show_worker(worker).await?;
+        let has_parted = record.beat.is_some_and(|beat| beat.state == worker_loop::State::Stopped);
+        let order = if has_parted { Order::Stop } else { record.order };
+        self.remember_order(worker, order);
+        Ok(order)
+    }
+
+    /// What a worker is told from now on.
+    pub(crate) fn remember_order(&self, worker: WorkerId, order: Order) {
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         if orders.len() >= ORDERS_MAX {
             orders.clear();
         }
         orders.insert(worker, (Instant::now(), order));
-        Ok(order)
     }
 
     /// The number of the next claim.

@@ -182,6 +182,8 @@ async fn beat_worker(
     security(("key" = ["worker"], "worker" = [])), responses((status = 204)))]
 async fn part_worker(State(app): State<App>, remote: RemoteWorker, path: Segments) -> Result<Response, Problem> {
     itself(&remote, &path)?;
+    // First: a claim of its own that still waits must not take anything.
+    app.remember_order(remote.id, Order::Stop);
     app.store.release_unknown(remote.id, Vec::new(), LeaseNo::MAX).await?;
     beat(&app, remote.id, worker_loop::State::Stopped, 0).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -205,6 +207,7 @@ async fn order_worker(
     let order = Order::parse(&text).ok_or_else(refused)?;
     let word = caller.word(body.reason)?;
     app.store.order_worker(OrderWorker { worker, order, word }).await?;
+    app.remember_order(worker, order);
     ok(&OrderAnswer { order: order.as_str() })
 }
 

@@ -14,7 +14,7 @@ pub struct LeaseLine {
     /// The fence: it stands in the path of whatever is said about its jobs
     lease: i64,
     queue: String,
-    /// How long it lasts from the moment the claim was sent
+    /// How long it lasts, from the moment the claim was sent plus `waited_ms`
     ttl_ms: u64,
     jobs: Vec<LeasedJob>,
 }

@@ -238,6 +238,8 @@ async fn a_worker_that_says_goodbye_gives_everything_back(place: Place) {
     hold(&worker).await;
     assert_eq!(worker.delete(&format!("/v1/workers/{}", answer["worker"])).await.status, 204);
     assert_eq!(state(&place, &id).await, "queued");
+    assert_eq!(claim(&worker, 1).await["order"], "stop", "who has parted gets nothing any more");
+    assert_eq!(state(&place, &id).await, "queued");
     assert_eq!(place.root.get("/v1/workers").await.ok(200)["items"], json!([]), "it is gone");
     assert_eq!(place.root.get("/v1/workers?all=true").await.ok(200)["items"][0]["state"], "stopped");
 }
@@ -245,8 +247,11 @@ async fn a_worker_that_says_goodbye_gives_everything_back(place: Place) {
 async fn a_gate_gives_tokens_or_says_when(place: Place) {
     let rule = json!({ "rate": "1/s", "burst": 1 });
     place.root.put("/v1/rules/source:ebay", rule).await.ok(200);
-    place.enqueue(json!({ "kind": "a", "gate": "source:ebay" })).await;
     let worker = place.worker().await;
+    place.enqueue(json!({ "kind": "a" })).await;
+    let (ungated, _) = hold(&worker).await;
+    assert_eq!(worker.post(&format!("{ungated}/acquire"), json!({ "tokens": 1 })).await.code(409), "conflict");
+    place.enqueue(json!({ "kind": "a", "gate": "source:ebay" })).await;
     let (held, _) = hold(&worker).await;
     let asked = worker.post(&format!("{held}/acquire"), json!({ "tokens": 2 })).await.ok(200);
     assert!(asked["wait_ms"].as_u64().is_some_and(|wait| wait > 0), "{asked}");

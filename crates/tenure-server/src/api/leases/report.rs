@@ -11,6 +11,7 @@ use tenure_core::backoff::Roll;
 use tenure_core::duration::DURATION_MAX;
 use tenure_core::failure::Failure;
 use tenure_core::{Class, Health, How, Invalid, Job, JobId, Json as Document, LeaseNo, State as JobState};
+use tenure_store::StoreError;
 use tenure_store::gate::{AcquireTokens, Acquired};
 use tenure_store::lease::{ERROR_BYTES_MAX, EndJob, EndJobs, Ended, Ending, GateWord};
 use tenure_store::record::Sight;
@@ -58,7 +59,7 @@ struct GateReport {
 struct ReportAnswer {
     job: String,
     state: &'static str,
-    /// This very report had been stored before, and only its answer was lost
+    /// It had ended so before: usually this very report was stored, and only its answer was lost
     repeated: bool,
 }
 
@@ -275,7 +276,13 @@ async fn acquire_tokens(
             let snooze = until.map_or(CLOSED_WAIT, |until| until.since(now));
             ok(&AcquireAnswer { wait_ms: None, snooze_ms: Some(millis(snooze)) })
         }
-        Acquired::LeaseLost => Err(lost(job)),
+        // The store says the same of a job that has no gate.
+        Acquired::LeaseLost => match app.store.show_job(&Sight::All, job).await {
+            Ok(record) if record.lease == Some(lease) && record.summary.gate.is_none() => {
+                Err(StoreError::Conflict(format!("job {job} passes no gate: there is nothing to ask for")).into())
+            }
+            _ => Err(lost(job)),
+        },
     }
 }
 
