@@ -59,11 +59,15 @@ impl App {
         }
     }
 
+    /// A new id.
+    pub(crate) fn new_id(&self) -> Result<JobId, Problem> {
+        let made = self.ids.lock().unwrap_or_else(PoisonError::into_inner).make();
+        made.map_err(|error| Problem::internal("no random bits for a job id", &error))
+    }
+
     /// New ids, in the order in which they are asked for.
     pub(crate) fn new_ids(&self, count: usize) -> Result<Vec<JobId>, Problem> {
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        let made: Result<Vec<JobId>, _> = (0..count).map(|_| ids.make()).collect();
-        made.map_err(|error| Problem::internal("no random bits for a job id", &error))
+        (0..count).map(|_| self.new_id()).collect()
     }
 
     /// What a worker is told to do, as of a moment ago. One that has said goodbye is not waited for any more.

@@ -27,7 +27,7 @@ use crate::query::{Query, Segments};
 use crate::wire::job::{EnqueuedLine, JobDocument, JobLine};
 
 /// Most jobs of one batch.
-const BATCH_MAX: usize = 1_000;
+pub(super) const BATCH_MAX: usize = 1_000;
 /// The header that names a request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
@@ -108,7 +108,7 @@ async fn enqueue_job(
     body: Text,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Enqueue)?;
-    let mut job = read_job(&app, &caller, &body.text).await?;
+    let mut job = check_job(&app, &caller, &body.text, app.new_id()?).await?;
     if let Some(key) = idempotency_key(&headers)? {
         if job.idempotency_key.as_ref().is_some_and(|said| *said != key) {
             return Err(Problem::invalid(IDEMPOTENCY_KEY, "header and body name two different keys"));
@@ -309,16 +309,8 @@ async fn open_job(
     ok(&StateAnswer { id: job.to_string(), state: "queued" })
 }
 
-async fn read_job(app: &App, caller: &Caller, text: &str) -> Result<NewJob, Problem> {
-    let id = app.new_ids(1)?;
-    match id.first() {
-        Some(id) => check_job(app, caller, text, *id).await,
-        None => Err(StoreError::Corrupt("no id was made".into()).into()),
-    }
-}
-
 /// The job that a caller asks for, its own tenant's. A tenant cannot make queues: they belong to all.
-async fn check_job(app: &App, caller: &Caller, text: &str, id: JobId) -> Result<NewJob, Problem> {
+pub(super) async fn check_job(app: &App, caller: &Caller, text: &str, id: JobId) -> Result<NewJob, Problem> {
     let mut draft = new_job::read(text)?;
     draft.tenant = Some(caller.acts_for(draft.tenant.take())?);
     let job = draft.into_job(id)?;

@@ -1,4 +1,6 @@
-//! Runs and their partitions.
+//! Runs and their partitions; new ones are in [`create`].
+
+mod create;
 
 use axum::extract::State;
 use axum::response::Response;
@@ -22,6 +24,7 @@ use crate::wire::run::{PartitionLine, RunLine};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .merge(create::routes())
         .routes(routes!(list_runs))
         .routes(routes!(show_run))
         .routes(routes!(cancel_run))
@@ -201,8 +204,7 @@ async fn reset_partition(
     path: Segments,
     Json(body): Json<ResetBody>,
 ) -> Result<Response, Problem> {
-    let job = app.new_ids(1)?;
-    let Some(job) = job.first().copied() else { return Err(Problem::invalid("offset", "no id for its job")) };
+    let job = app.new_id()?;
     operate(&app, &caller, &path, PartitionAct::Reset { offset: body.offset, job }, body.reason).await
 }
 

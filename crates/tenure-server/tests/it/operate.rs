@@ -14,6 +14,7 @@ on_each_store! {
     gates_and_rules_are_set_and_operated,
     schedules_are_set_paused_and_removed,
     runs_are_listed_and_canceled_and_their_partitions_go_on,
+    runs_are_created_added_to_and_sealed,
     figures_and_the_journal_are_the_operators,
     tenants_are_listed_and_limited,
 }
@@ -131,6 +132,35 @@ async fn runs_are_listed_and_canceled_and_their_partitions_go_on(place: Place) {
     assert_eq!(refused.code(404), "not_found");
     assert_eq!(shop.post(&format!("/v1/runs/{id}/cancel"), json!({})).await.ok(200)["canceled"], "now");
     assert_eq!(shop.post(&format!("/v1/runs/{id}/cancel"), json!({})).await.ok(200)["run"]["state"], "canceled");
+}
+
+async fn runs_are_created_added_to_and_sealed(place: Place) {
+    let shop = place.key(Some("acme"), "enqueue,read").await;
+    place.root.put("/v1/queues/default", json!({})).await.ok(200);
+    let body = json!({
+        "owner": "import 7", "sealed": false,
+        "items": [{ "kind": "link", "payload": 1 }, { "kind": "link", "payload": 2 }],
+    });
+    let run = shop.post("/v1/runs", body).await.ok(201);
+    assert_eq!((&run["tenant"], &run["state"], &run["sealed"]), (&json!("acme"), &json!("queued"), &json!(false)));
+    let path = format!("/v1/runs/{}", text(&run["id"]));
+    let more = json!({ "partitions": [{ "name": "a-f", "job": { "kind": "page" }, "limit": 30 }] });
+    assert_eq!(shop.post(&format!("{path}/members"), more).await.ok(200), json!({ "members": 1, "found": 0 }));
+    let sealed = shop.post(&format!("{path}/seal"), json!({ "consolidate": { "kind": "publish" } })).await.ok(200);
+    assert_eq!((&sealed["sealed"], &sealed["consolidate_state"]), (&json!(true), &json!("waiting")));
+    let late = json!({ "items": [{ "kind": "late" }] });
+    assert_eq!(shop.post(&format!("{path}/members"), late).await.code(409), "conflict");
+    let jobs = shop.get("/v1/jobs").await.ok(200);
+    assert_eq!(jobs["items"].as_array().unwrap().len(), 4, "two items, a page and the consolidate");
+    let again = json!({ "id": run["id"], "items": [{ "kind": "link" }] });
+    assert_eq!(shop.post("/v1/runs", again).await.ok(200)["id"], run["id"], "a repeated request is the same run");
+    let bad = json!({ "items": [{ "kind": "fine" }, { "kind": "not fine" }] });
+    let refused = shop.post("/v1/runs", bad).await;
+    assert_eq!((refused.code(422), &refused.body["field"]), ("invalid", &json!("items[1].kind")));
+    let rival = place.key(Some("rival"), "enqueue,read").await;
+    for (verb, body) in [("members", json!({})), ("seal", json!({}))] {
+        assert_eq!(rival.post(&format!("{path}/{verb}"), body).await.code(404), "not_found", "{verb}");
+    }
 }
 
 async fn figures_and_the_journal_are_the_operators(place: Place) {
