@@ -13,7 +13,7 @@ use tenure_store::operate::BATCH_MAX;
 
 use crate::command::{
     audit, bench, completions, config, dead, demo, dev, enqueue, gates, jobs, keys, migrate, partitions, queues, runs,
-    schedules, server, stats, tenants, worker, workers,
+    schedules, server, stats, tenants, usage, worker, workers,
 };
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -91,6 +91,7 @@ pub(crate) enum Command {
     Tenants(tenants::TenantsArgs),
     Keys(keys::KeysArgs),
     Stats(stats::StatsArgs),
+    Usage(usage::UsageArgs),
     Audit(audit::AuditArgs),
     Migrate(migrate::MigrateArgs),
     // Its name before there was more to say about settings.

@@ -19,6 +19,7 @@ pub(crate) mod schedules;
 pub(crate) mod server;
 pub(crate) mod stats;
 pub(crate) mod tenants;
+pub(crate) mod usage;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
@@ -110,6 +111,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Tenants(args) => tenants::run(args, &mut session).await,
             Command::Keys(args) => keys::run(args, &mut session).await,
             Command::Stats(args) => stats::run(args, &mut session).await,
+            Command::Usage(args) => usage::run(args, &mut session).await,
             Command::Audit(args) => audit::run(args, &mut session).await,
             Command::Migrate(args) => migrate::run(&args, &mut session).await,
             Command::Config(args) => config::run(&args, &mut session),

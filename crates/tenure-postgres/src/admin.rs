@@ -8,6 +8,7 @@ use tenure_core::name::WorkerName;
 use tenure_core::{JobId, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
 use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
+use tenure_store::usage::{UsageFilter, UsageTotal};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, Store, StoreError};
 use tokio_postgres::Row;
@@ -88,6 +89,14 @@ impl AdminStore for PgStore {
 
     async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(Arc::new(self.keeper()?))
+    }
+
+    async fn sum_usage(&self, filter: &UsageFilter) -> Result<Vec<UsageTotal>, StoreError> {
+        self.sum(filter).await
+    }
+
+    async fn fold_usage(&self) -> Result<u64, StoreError> {
+        self.fold_usages().await
     }
 
     async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {

@@ -41,6 +41,7 @@ pub mod sink;
 pub mod sqlx_tx;
 pub mod store;
 pub mod tx;
+mod usage;
 mod user_tx;
 
 mod admin;

@@ -51,6 +51,7 @@ pub const STEPS: &[Step] = migrations! {
     11 "0011_schedules"
     12 "0012_runs"
     13 "0013_access"
+    14 "0014_usage"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

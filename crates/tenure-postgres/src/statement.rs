@@ -42,6 +42,8 @@ statements! {
     LIST_TENANTS = "list_tenants";
     /// Keys, a page or one.
     LIST_API_KEYS = "list_api_keys";
+    /// What was used.
+    SUM_USAGE = "sum_usage";
     /// Keeps an answer.
     PUT_CACHED = "put_cached";
     /// Deletes answers that are over or too many.

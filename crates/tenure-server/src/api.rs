@@ -13,6 +13,7 @@ mod runs;
 mod schedules;
 mod stats;
 mod tenants;
+mod usage;
 mod workers;
 
 use axum::extract::Request;
@@ -60,6 +61,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(workers::routes())
         .merge(leases::routes())
         .merge(stats::routes())
+        .merge(usage::routes())
         .merge(audit::routes())
         .merge(tenants::routes())
         .merge(keys::routes())

@@ -9,6 +9,7 @@ pub mod lease;
 pub mod run;
 pub mod schedule;
 pub mod stats;
+pub mod usage;
 pub mod worker;
 
 use serde_json::value::{RawValue, to_raw_value};

@@ -17,6 +17,7 @@ use crate::journal::{self, Entry};
 use crate::page;
 use crate::row::{blob, ids_from_json, number, numbers_from_json, optional_text, priority, text, time};
 use crate::tx::Tx;
+use crate::usage;
 
 const END_ATTEMPT: &str = include_str!("sql/end_attempt.sql");
 const JUDGE_JOB: &str = include_str!("sql/judge_job.sql");
@@ -175,6 +176,9 @@ impl<'t, 'c> Insert<'t, 'c> {
             ":result": result.map(Json::as_str),
             ":usage": usage.map(Json::as_str),
         })?;
+        if let Some(usage) = usage.filter(|_| inserted > 0) {
+            usage::add_usage(self.tx, ending.job, usage)?;
+        }
         Ok(inserted > 0)
     }
 }

@@ -69,6 +69,7 @@ mod journal;
 mod migrate;
 mod prune;
 mod queue;
+mod usage;
 mod violations;
 mod wake;
 mod worker;

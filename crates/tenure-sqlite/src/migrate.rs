@@ -17,6 +17,7 @@ const STEPS: &[(&str, &str)] = &[
     ("schedules", include_str!("../migrations/0004_schedules.sql")),
     ("runs", include_str!("../migrations/0005_runs.sql")),
     ("access", include_str!("../migrations/0006_access.sql")),
+    ("usage", include_str!("../migrations/0007_usage.sql")),
 ];
 
 /// Applies the missing steps; answers which. Another process that does the same holds the write lock: one waits.

@@ -18,6 +18,7 @@ use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use tenure_store::usage::{UsageFilter, UsageTotal};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{
     AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
@@ -30,7 +31,7 @@ use crate::transaction::Transaction;
 use crate::tx::Tx;
 use crate::{
     cache, cancel, claim, end, enqueue, gate, journal, list, migrate, prune, queue, reclaim, renew, requeue, show,
-    violations, wake, worker,
+    usage, violations, wake, worker,
 };
 
 /// Jobs from which on an enqueue lets everybody else go first.
@@ -348,6 +349,17 @@ impl AdminStore for SqliteStore {
 
     async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(Arc::new(self.clone()))
+    }
+
+    async fn sum_usage(&self, filter: &UsageFilter) -> Result<Vec<UsageTotal>, StoreError> {
+        filter.check()?;
+        let filter = filter.clone();
+        self.read(move |tx| usage::sum_usage(tx, &filter)).await
+    }
+
+    async fn fold_usage(&self) -> Result<u64, StoreError> {
+        // Every sum is up to date.
+        Ok(0)
     }
 
     async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {

@@ -6,7 +6,7 @@
 //! # Layout
 //! - [`store`]: the traits, all verbs on one page
 //! - [`error`]: what can go wrong, grouped by what the caller does next
-//! - [`enqueue`], [`lease`], [`gate`], [`schedule`], [`run`], [`operate`], [`record`], [`journal`], [`worker`]: requests
+//! - [`enqueue`], [`lease`], [`gate`], [`schedule`], [`run`], [`operate`], [`record`], [`journal`], [`usage`], [`worker`]: requests
 //!   and replies
 //! - [`access`]: who may do what: tenants, keys, tokens of workers that come over HTTP
 //! - [`cache`]: answers that are kept for a while
@@ -31,6 +31,7 @@ pub mod operate;
 pub mod record;
 pub mod run;
 pub mod schedule;
+pub mod usage;
 pub mod worker;
 
 pub mod lines;

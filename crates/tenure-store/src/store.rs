@@ -31,6 +31,7 @@ use crate::schedule::{
     DueSchedules, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter, ScheduleRecord,
     ScheduleSet, SetSchedule,
 };
+use crate::usage::{UsageFilter, UsageTotal};
 use crate::worker::{Beat, Order, OrderWorker, WorkerRecord};
 
 /// A store: all nouns together.
@@ -344,6 +345,13 @@ pub trait AdminStore: Send + Sync {
 
     /// How many attempts ended how in the last `within`, at most a week, in the order of queue, kind and ending.
     async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError>;
+
+    /// What handlers said that they used, summed by day, tenant, kind and name; the newest day first.
+    async fn sum_usage(&self, filter: &UsageFilter) -> Result<Vec<UsageTotal>, StoreError>;
+
+    /// Adds up what was reported since the last time, a bounded batch; answers how much. Sums are right without it: it
+    /// keeps them cheap.
+    async fn fold_usage(&self) -> Result<u64, StoreError>;
 
     /// Queues with their counts, by name.
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError>;

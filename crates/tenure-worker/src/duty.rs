@@ -1,6 +1,7 @@
 //! Duties: what every worker does besides running jobs, one file each. Nobody is the leader; each duty may be done by
 //! several workers at once.
 
+mod adder;
 pub(crate) mod counter;
 mod pruner;
 mod reclaimer;
@@ -36,6 +37,9 @@ impl Duties {
         let sealed = Arc::clone(shared);
         let sealing = repeat(Arc::clone(shared), "sealing", sealer::EVERY, move || sealer::run(Arc::clone(&sealed)));
         shared.spawn_in(&mut duties, sealing);
+        let added = Arc::clone(shared);
+        let adding = repeat(Arc::clone(shared), "adding up usage", adder::EVERY, move || adder::run(Arc::clone(&added)));
+        shared.spawn_in(&mut duties, adding);
         shared.spawn_in(&mut duties, Scheduler::new(Arc::clone(shared)).run());
         shared.spawn_in(&mut duties, counter::run(Arc::clone(shared)));
         if let Some(retention) = shared.options.retention {

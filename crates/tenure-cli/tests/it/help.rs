@@ -65,6 +65,7 @@ const COMMANDS: &[&[&str]] = &[
     &["server"],
     &["dev"],
     &["stats"],
+    &["usage"],
     &["audit"],
     &["audit", "verify"],
     &["audit", "anchor"],

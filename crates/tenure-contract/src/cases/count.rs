@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use tenure_core::name::{KindName, QueueName};
 use tenure_core::new_job::Due;
-use tenure_core::{How, JobId, NewJob, Priority};
+use tenure_core::{How, JobId, Json, NewJob, Priority, Timestamp};
 use tenure_store::StoreError;
-use tenure_store::record::QueueRecord;
+use tenure_store::lease::Ending;
+use tenure_store::record::{QueueRecord, Sight};
+use tenure_store::usage::UsageFilter;
 
 use super::situation::story;
 use crate::fixture::{Fixture, cancel};
@@ -16,6 +18,67 @@ const HOUR: Duration = Duration::from_secs(3_600);
 async fn count(t: &Fixture, within: Duration) -> Vec<(String, String, How, u64)> {
     let counts = t.store.count_endings(within).await.expect("count");
     counts.into_iter().map(|it| (it.queue.to_string(), it.kind.to_string(), it.how, it.count)).collect()
+}
+
+async fn used(t: &Fixture, sight: Sight, since: Timestamp) -> Vec<(u64, String, String, String, f64, u64)> {
+    let filter = UsageFilter { sight, kind: None, since, limit: 100 };
+    let totals = t.store.sum_usage(&filter).await.expect("sum");
+    let days = |day: Timestamp| day.since(crate::fixture::START).as_secs() / 86_400;
+    totals
+        .into_iter()
+        .map(|it| (days(it.day), it.tenant.to_string(), it.kind.to_string(), it.name, it.amount, it.attempts))
+        .collect()
+}
+
+/// A job of this tenant and kind that used something.
+async fn use_up(t: &Fixture, tenant: &str, kind: &str, usage: &str) {
+    let worker = t.worker("one").await;
+    let job = NewJob {
+        tenant: tenant.parse().expect("a name"),
+        kind: kind.parse().expect("a name"),
+        ..t.new_job()
+    };
+    t.store.enqueue_jobs(vec![job]).await.expect("enqueue");
+    let (lease, job) = t.claim_one(worker).await;
+    let usage = Some(Json::parse("usage", usage).expect("JSON"));
+    // Said twice, counted once.
+    for _ in 0..2 {
+        t.end(worker, lease, job, Ending::Succeeded { result: None, usage: usage.clone() }).await;
+    }
+}
+
+/// By day, tenant, kind and name; the same before and after they are added up.
+pub async fn usage_is_summed_by_day_tenant_kind_and_name(t: Fixture) {
+    use_up(&t, "acme", "b", r#"{"bytes": 1000, "calls": 2}"#).await;
+    use_up(&t, "acme", "b", r#"{"bytes": 24.5, "note": "no number", "deep": {"bytes": 9}}"#).await;
+    use_up(&t, "rival", "a", r#"{"bytes": 7}"#).await;
+    use_up(&t, "rival", "a", "[1, 2]").await;
+    t.advance(24 * HOUR);
+    use_up(&t, "acme", "b", r#"{"bytes": 1}"#).await;
+    let row = |day: u64, tenant: &str, kind: &str, name: &str, amount: f64, attempts: u64| {
+        (day, tenant.to_owned(), kind.to_owned(), name.to_owned(), amount, attempts)
+    };
+    let all = [
+        row(1, "acme", "b", "bytes", 1.0, 1),
+        row(0, "acme", "b", "bytes", 1024.5, 2),
+        row(0, "acme", "b", "calls", 2.0, 1),
+        row(0, "rival", "a", "bytes", 7.0, 1),
+    ];
+    let start = crate::fixture::START;
+    for _ in 0..3 {
+        assert_eq!(used(&t, Sight::All, start).await, all);
+        t.store.fold_usage().await.expect("fold");
+    }
+    assert_eq!(t.store.fold_usage().await.expect("fold"), 0, "nothing is left");
+    let rival = Sight::Tenant("rival".parse().expect("a name"));
+    assert_eq!(used(&t, rival, start).await, all[3..]);
+    assert_eq!(used(&t, Sight::All, start.plus(24 * HOUR)).await, all[..1]);
+    use_up(&t, "acme", "b", r#"{"bytes": 2}"#).await;
+    assert_eq!(used(&t, Sight::All, t.clock.now()).await, [row(1, "acme", "b", "bytes", 3.0, 2)]);
+    let only = UsageFilter { sight: Sight::All, kind: Some("a".parse().expect("a name")), since: start, limit: 1 };
+    assert_eq!(t.store.sum_usage(&only).await.expect("sum").len(), 1);
+    let none = t.store.sum_usage(&UsageFilter { limit: 0, ..only }).await;
+    assert!(matches!(none, Err(StoreError::Invalid(_))), "{none:?}");
 }
 
 /// Every ending counts, final or not, a job's several ones too; what is older than asked for does not.

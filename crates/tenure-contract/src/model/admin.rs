@@ -9,7 +9,8 @@ use tenure_core::journal::JournalEvent;
 use tenure_core::name::{KindName, QueueName, WorkerName};
 use tenure_core::{How, JobId, State, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, Quota, SetQueue, Word};
-use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
+use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Sight, Violation};
+use tenure_store::usage::{UsageFilter, UsageTotal, day_of};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, Store, StoreError, WakeStore};
 
@@ -91,6 +92,33 @@ impl AdminStore for ModelStore {
 
     async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(Arc::new(self.clone()))
+    }
+
+    async fn sum_usage(&self, filter: &UsageFilter) -> Result<Vec<UsageTotal>, StoreError> {
+        filter.check()?;
+        self.look(|tables, _| {
+            let (since, mut totals) = (day_of(filter.since), Vec::new());
+            for ((day, tenant, kind, name), (amount, attempts)) in &tables.usage {
+                let seen = match &filter.sight {
+                    Sight::All => true,
+                    Sight::Tenant(own) => own == tenant,
+                };
+                if seen && *day >= since && filter.kind.as_ref().is_none_or(|wanted| wanted == kind) {
+                    let (tenant, kind, name) = (tenant.clone(), kind.clone(), name.clone());
+                    totals.push(UsageTotal { day: *day, tenant, kind, name, amount: *amount, attempts: *attempts });
+                }
+            }
+            totals.sort_by(|a, b| {
+                let key = |it: &UsageTotal| (it.tenant.clone(), it.kind.clone(), it.name.clone());
+                b.day.cmp(&a.day).then_with(|| key(a).cmp(&key(b)))
+            });
+            totals.truncate(filter.limit as usize);
+            Ok(totals)
+        })
+    }
+
+    async fn fold_usage(&self) -> Result<u64, StoreError> {
+        Ok(0)
     }
 
     async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {

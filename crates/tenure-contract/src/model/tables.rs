@@ -9,7 +9,7 @@ use tenure_core::name::{GateName, QueueName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::unique::Policy;
 use tenure_core::{
-    Effect, Event, How, Job, JobId, Json, KeyId, LeaseNo, Line, NewJob, Part, PartitionName, Refused, RunId, State,
+    Effect, Event, How, Job, JobId, Json, KeyId, KindName, LeaseNo, Line, NewJob, Part, PartitionName, Refused, RunId, State,
     Timestamp, WorkerId, apply,
 };
 use tenure_store::StoreError;
@@ -18,6 +18,7 @@ use tenure_store::cache::Cached;
 use tenure_store::lease::EndJob;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
 use tenure_store::record::{AttemptRecord, Sight};
+use tenure_store::usage::{USAGE_NAME_CHARS_MAX, day_of};
 use tenure_store::worker::WorkerRecord;
 
 use super::gates::GateRow;
@@ -46,6 +47,8 @@ pub(super) struct Tables {
     pub(super) run_events: Vec<Said>,
     /// Answers by key, and when each was put there.
     pub(super) cache: BTreeMap<String, (Timestamp, Cached)>,
+    /// What was used: day, tenant, kind and name; how much, and by how many attempts.
+    pub(super) usage: BTreeMap<(Timestamp, TenantName, KindName, String), (f64, u64)>,
     pub(super) workers: Vec<WorkerRecord>,
     pub(super) journal: Vec<JournalRow>,
     /// Each seal with the id of its last row.
@@ -234,10 +237,26 @@ impl Tables {
         if how.is_final() {
             runs::tell(self, id, how.code(), record.error.as_ref(), now);
         }
+        if let Some(usage) = &record.usage {
+            self.add_usage(id, usage, now);
+        }
         if let Some(row) = self.jobs.get_mut(&id) {
             row.attempts.push(Attempt { record, holder, is_final: how.is_final() });
         }
         number
+    }
+
+    /// Adds up the numbers of a usage record; whatever else is in it is kept with its attempt only.
+    fn add_usage(&mut self, id: JobId, usage: &Json, now: Timestamp) {
+        let Some(asked) = self.jobs.get(&id).map(|row| &row.asked) else { return };
+        let (tenant, kind) = (asked.tenant.clone(), asked.kind.clone());
+        let used: serde_json::Value = serde_json::from_str(usage.as_str()).unwrap_or_default();
+        for (name, value) in used.as_object().into_iter().flatten() {
+            let Some(amount) = value.as_f64() else { continue };
+            let name: String = name.chars().take(USAGE_NAME_CHARS_MAX).collect();
+            let total = self.usage.entry((day_of(now), tenant.clone(), kind.clone(), name)).or_default();
+            *total = (total.0 + amount, total.1 + 1);
+        }
     }
 
     pub(super) fn worker_name(&self, worker: WorkerId) -> Option<&WorkerName> {

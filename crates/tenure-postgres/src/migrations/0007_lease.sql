@@ -129,6 +129,9 @@ begin
   insert into tenure.journal (at, worker, event, lease, jobs) select moment, _worker, 11, _lease, array[a.job] from a;
   if found then
     perform tenure.tell_run(_job, 1::smallint, moment);
+    if _usage is not null then
+      insert into tenure.usage_event (at, tenant, kind, usage) select moment, j.tenant, j.kind, _usage from tenure.job j where j.id = _job;
+    end if;
     return;
   end if;
   if exists (select from tenure.attempt a where a.job = _job and a.lease = _lease and a.how = 1) then

@@ -38,6 +38,14 @@ with moment as materialized (
   cross join lateral (select j.part from tenure.job j where j.id = e.job offset 0) j
   where j.part is not null and exists (select from tenure.queue q where q.parted and q.id = any (array(select queue from held)))
     and (strpos(j.part, ':') = 0 or (select count(*) from tenure.partition p where p.job = e.job) > 0)
+), used as (
+  -- What they used is added up later; where nobody says so nobody looks.
+  insert into tenure.usage_event (at, tenant, kind, usage)
+  select (select at from moment), j.tenant, j.kind, i.usage::jsonb
+  from unnest($3::bigint[], $4::uuid[], $6::text[]) i (lease, job, usage)
+  join ended e on e.job = i.job and e.lease = i.lease
+  cross join lateral (select j.tenant, j.kind from tenure.job j where j.id = e.job offset 0) j
+  where $6::text[] is not null and i.usage is not null
 ), emptied as materialized (
   select lease, array_agg(job) as jobs from ended group by lease
 ), noted as (

@@ -18,7 +18,7 @@ with moment as materialized (
     for key share
   ) l cross join lateral unnest(l.jobs, l.attempts, l.losses, l.gates) u (job, attempt, losses, gate)
 ), decided as materialized (
-  select h.*, i.delay_ms, i.error, i.result, i.usage, i.health, i.hold_ms, j.queue, j.line, j.priority, j.part,
+  select h.*, i.delay_ms, i.error, i.result, i.usage, i.health, i.hold_ms, j.tenant, j.kind, j.queue, j.line, j.priority, j.part,
     (case when i.how = 2 and h.attempt >= j.max_attempts then 4
           when i.how in (2, 6, 7) and exists (select from tenure.cancel_request c where c.job = h.job) then 5
           else i.how end)::smallint as how
@@ -44,6 +44,10 @@ with moment as materialized (
   insert into tenure.gate_event (gate, lease, at, health, hold_until)
   select d.gate, $2::bigint, m.at, d.health, m.at + d.hold_ms * interval '1 ms'
   from moment m cross join ended e join decided d on d.job = e.job where d.gate is not null
+), used as (
+  insert into tenure.usage_event (at, tenant, kind, usage)
+  select m.at, d.tenant, d.kind, d.usage::jsonb from moment m cross join ended e join decided d on d.job = e.job
+  where e.how = 1 and d.usage is not null
 ), told as (
   insert into tenure.run_event (part, job, told, at, error)
   select d.part, e.job, e.how, m.at, d.error::jsonb from moment m cross join ended e join decided d on d.job = e.job

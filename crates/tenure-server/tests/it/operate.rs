@@ -17,6 +17,7 @@ on_each_store! {
     runs_are_created_added_to_and_sealed,
     figures_and_the_journal_are_the_operators,
     tenants_are_listed_and_limited,
+    usage_is_summed_and_a_tenant_sees_its_own,
 }
 
 async fn queues_are_made_paused_and_limited(place: Place) {
@@ -190,6 +191,24 @@ async fn figures_and_the_journal_are_the_operators(place: Place) {
     ] {
         assert_eq!(shop.get(path).await.code(403), "forbidden", "{path}");
     }
+}
+
+async fn usage_is_summed_and_a_tenant_sees_its_own(place: Place) {
+    let worker = place.worker().await;
+    for tenant in ["acme", "acme", "rival"] {
+        let id = place.enqueue(json!({ "kind": "crawl", "tenant": tenant })).await;
+        let claim = json!({ "queues": ["default"], "limit": 1, "wait_ms": 0 });
+        let lease = worker.post("/v1/leases", claim).await.ok(200)["lease"]["lease"].clone();
+        let usage = json!({ "usage": { "bytes": 512 } });
+        worker.post(&format!("/v1/leases/{lease}/jobs/{id}/complete"), usage).await.ok(200);
+    }
+    let all = place.root.get("/v1/usage").await.ok(200);
+    let sums: Vec<(&str, f64)> =
+        all["items"].as_array().unwrap().iter().map(|it| (text(&it["tenant"]), it["amount"].as_f64().unwrap())).collect();
+    assert_eq!(sums, [("acme", 1024.0), ("rival", 512.0)]);
+    let shop = place.key(Some("acme"), "read").await;
+    let own = shop.get("/v1/usage?within=1d&kind=crawl").await.ok(200);
+    assert_eq!((own["items"].as_array().unwrap().len(), &own["items"][0]["attempts"]), (1, &json!(2)));
 }
 
 async fn tenants_are_listed_and_limited(place: Place) {

@@ -20,6 +20,7 @@ use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use tenure_store::usage::{UsageFilter, UsageTotal};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{
     AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
@@ -344,6 +345,14 @@ impl AdminStore for Flaky {
 
     async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(Arc::new(self.clone()))
+    }
+
+    async fn sum_usage(&self, filter: &UsageFilter) -> Result<Vec<UsageTotal>, StoreError> {
+        self.inner.sum_usage(filter).await
+    }
+
+    async fn fold_usage(&self) -> Result<u64, StoreError> {
+        self.inner.fold_usage().await
     }
 
     async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {
