@@ -247,6 +247,7 @@ macro_rules! each_case {
             a_remote_worker_is_proven_by_its_token,
             // count
             endings_are_counted_by_queue_kind_and_way,
+            a_queue_is_there_when_somebody_named_it,
             usage_is_summed_by_day_tenant_kind_and_name,
             the_longest_wait_of_a_queue_is_told,
             // refuse

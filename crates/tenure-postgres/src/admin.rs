@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::name::WorkerName;
+use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::{JobId, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
 use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
@@ -26,6 +26,7 @@ const REGISTER_WORKER: Statement = Statement {
     sql: "insert into tenure.worker (name, registered_at) values ($1, coalesce($2, clock_timestamp())) returning id",
 };
 const NOW: Statement = Statement { name: "now", sql: "select clock_timestamp() as now" };
+const HAS_QUEUE: Statement = Statement { name: "has_queue", sql: "select from tenure.queue where name = $1" };
 const SET_QUEUE: Statement = Statement {
     name: "set_queue",
     sql: "insert into tenure.queue as q (name, lease_ttl_ms, fair, lined, quota) \
@@ -114,6 +115,11 @@ impl AdminStore for PgStore {
                 })
             })
             .collect()
+    }
+
+    async fn has_queue(&self, queue: &QueueName) -> Result<bool, StoreError> {
+        let rows = self.call(Desk::Short, HAS_QUEUE, &[(&queue.as_str(), Type::TEXT)]).await?;
+        Ok(!rows.is_empty())
     }
 
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {

@@ -1,15 +1,18 @@
 //! Connections: taken one by one, each with its limits.
 //!
 //! The loop is our own because the usual one has no timer: whoever opens a connection and says nothing would hold it for
-//! ever. Here the head of a request, the first and every later one, has [`Options::head_timeout`]; bodies have theirs
-//! ([`crate::body`](mod@crate::body)). HTTP/1.1 only: one request at a time on a connection, so a connection costs what a request costs.
+//! ever. Here the head of a request, the first and every later one, has [`Options::head_timeout`], and so has a peer to read on; bodies have theirs
+//! (`body.rs`). HTTP/1.1 only: one request at a time on a connection, so a connection costs what a request costs.
 //!
 //! ```text
 //!   permit ──► accept ──► task: head ─► handler ─► answer ─► head …     permit given back when it ends
 //!                           ▲ timeout                          ▲ stop: the answer is the last one
 //! ```
 
+mod patient;
+
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,11 +20,12 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::options::Options;
+use patient::Patient;
 
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -29,6 +33,22 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 100;
 /// The wait after an accept that failed for want of something.
 const OUT_OF_FILES: Duration = Duration::from_millis(50);
+
+/// Bytes of answers that the kernel keeps for a peer that does not read.
+const UNREAD_BYTES_MAX: u32 = 256 << 10;
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1_024;
+
+/// Takes the address.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A server that was just restarted must not wait for connections that are long over.
+    socket.set_reuseaddr(true)?;
+    // Connections have what their listener has.
+    socket.set_send_buffer_size(UNREAD_BYTES_MAX)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Serves until `stop` is ready, then lets requests end for the grace period.
 pub(crate) async fn serve(listener: TcpListener, router: Router, options: &Options, stop: impl Future<Output = ()>) {
@@ -78,7 +98,8 @@ async fn converse(stream: TcpStream, router: Router, head_timeout: Duration, mut
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(head_timeout).max_headers(HEADERS_MAX);
     builder.max_buf_size(HEAD_BYTES_MAX).half_close(false);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let connection =
+        builder.serve_connection(TokioIo::new(Patient::new(stream, head_timeout)), TowerToHyperService::new(router));
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => ended,

@@ -16,6 +16,7 @@ mod tenants;
 mod usage;
 mod workers;
 
+use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
@@ -31,7 +32,7 @@ use crate::problem::{METHOD_NOT_ALLOWED, NOT_FOUND, Problem};
 /// Every route with its handler.
 pub(crate) fn router(app: App) -> Router {
     let (router, document) = routes().split_for_parts();
-    let document = document::complete(document);
+    let document = Bytes::from(document::complete(document));
     let serve = routing::get(move || {
         let document = document.clone();
         async move { ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], document).into_response() }

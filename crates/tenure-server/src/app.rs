@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenure_core::name::QueueName;
+use tenure_core::name::{GateName, QueueName};
 use tenure_core::{JobId, WorkerId, worker_loop};
-use tenure_store::Store;
 use tenure_store::worker::Order;
+use tenure_store::{Store, StoreError};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Duration, Instant};
 
@@ -27,21 +27,19 @@ pub(crate) struct App {
     /// True when the server stops.
     pub(crate) stopping: watch::Sender<bool>,
     ids: Arc<Mutex<Ids>>,
-    queues: Arc<Mutex<KnownQueues>>,
+    /// Queues that are there; they are never removed.
+    queues: Arc<Mutex<HashSet<QueueName>>>,
+    /// Gates that have a rule, or had one.
+    gates: Arc<Mutex<HashSet<GateName>>>,
+    /// Whether the store answered, and when it was asked.
+    health: Arc<Mutex<Option<(Instant, bool)>>>,
     orders: Arc<Mutex<HashMap<WorkerId, (Instant, Order)>>>,
     turns: Arc<AtomicU64>,
 }
 
-/// Queues that are there; they are never removed.
-#[derive(Default)]
-struct KnownQueues {
-    names: HashSet<QueueName>,
-    looked: Option<Instant>,
-}
-
-/// Orders that are remembered; then all are asked for anew.
-const ORDERS_MAX: usize = 10_000;
-/// Unknown queues are looked for so often, and orders.
+/// Most that is remembered of orders, and of gates; then all are asked for anew.
+const KNOWN_MAX: usize = 10_000;
+/// Orders are asked for so often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl App {
@@ -54,6 +52,8 @@ impl App {
             stopping: watch::Sender::new(false),
             ids: Arc::default(),
             queues: Arc::default(),
+            gates: Arc::default(),
+            health: Arc::default(),
             orders: Arc::default(),
             turns: Arc::default(),
         }
@@ -77,20 +77,24 @@ impl App {
         if let Some(order) = known {
             return Ok(order);
         }
+        let began = Instant::now();
         let record = self.store.show_worker(worker).await?;
         let has_parted = record.beat.is_some_and(|beat| beat.state == worker_loop::State::Stopped);
         let order = if has_parted { Order::Stop } else { record.order };
-        self.remember_order(worker, order);
-        Ok(order)
+        Ok(self.remember_order(worker, order, began))
     }
 
-    /// What a worker is told from now on.
-    pub(crate) fn remember_order(&self, worker: WorkerId, order: Order) {
+    /// What a worker is told, as of a moment; what was heard later stands.
+    pub(crate) fn remember_order(&self, worker: WorkerId, order: Order, as_of: Instant) -> Order {
         let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        if orders.len() >= ORDERS_MAX {
+        if let Some((_, later)) = orders.get(&worker).filter(|(at, _)| *at > as_of) {
+            return *later;
+        }
+        if orders.len() >= KNOWN_MAX {
             orders.clear();
         }
-        orders.insert(worker, (Instant::now(), order));
+        orders.insert(worker, (as_of, order));
+        order
     }
 
     /// The number of the next claim.
@@ -98,22 +102,47 @@ impl App {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whether there is such a queue. What was made a moment ago elsewhere may not be known yet.
+    /// Whether the store answers, as of a second ago: nobody needs a key to ask.
+    pub(crate) async fn is_store_there(&self) -> bool {
+        let known = *self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, is_there)) = known.filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
+            return is_there;
+        }
+        let is_there = self.store.now().await.is_ok();
+        *self.health.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), is_there));
+        is_there
+    }
+
+    /// Whether there is such a queue; the default one always is.
     pub(crate) async fn has_queue(&self, queue: &QueueName) -> Result<bool, Problem> {
         let known = || self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        {
-            let mut known = known();
-            if known.names.contains(queue) {
-                return Ok(true);
-            }
-            if known.looked.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
-                return Ok(false);
-            }
-            known.looked = Some(Instant::now());
+        if *queue == QueueName::default() || known().contains(queue) {
+            return Ok(true);
         }
-        let there = self.store.list_queues().await?;
-        let mut known = known();
-        known.names.extend(there.into_iter().map(|record| record.name));
-        Ok(known.names.contains(queue))
+        let is_there = self.store.has_queue(queue).await?;
+        if is_there {
+            known().insert(queue.clone());
+        }
+        Ok(is_there)
+    }
+
+    /// Whether a rule is set for this gate, so that an operator has thought of it.
+    pub(crate) async fn has_rule(&self, gate: &GateName) -> Result<bool, Problem> {
+        let known = || self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().contains(gate) {
+            return Ok(true);
+        }
+        let is_ruled = match self.store.show_gate(gate).await {
+            Err(StoreError::NotFound(_)) => false,
+            gate => gate?.pattern.is_some(),
+        };
+        if is_ruled {
+            let mut known = known();
+            if known.len() >= KNOWN_MAX {
+                known.clear();
+            }
+            known.insert(gate.clone());
+        }
+        Ok(is_ruled)
     }
 }

@@ -1,10 +1,14 @@
 //! Bodies: read whole, in bounded time and memory, and only after the caller is known.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::BodyExt;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
@@ -14,12 +18,14 @@ use crate::problem::{BUSY, MALFORMED, Problem, TIMEOUT, TOO_LARGE, UNSUPPORTED_M
 /// The text of a JSON body. An empty one is an empty object: many calls have nothing to say.
 pub(crate) struct Text {
     pub(crate) text: String,
-    /// Its share of the memory for bodies, given back with it.
-    _held: Option<OwnedSemaphorePermit>,
+    held: Held,
 }
 
-/// A JSON body, read.
-pub(crate) struct Json<T>(pub(crate) T);
+/// A JSON body, read, with its share of the memory for bodies: what was made of it lives as long.
+pub(crate) struct Json<T>(pub(crate) T, pub(crate) Held);
+
+/// A body's share of the memory for bodies, given back when it is dropped.
+pub(crate) struct Held(#[expect(dead_code, reason = "only kept")] Option<OwnedSemaphorePermit>);
 
 impl FromRequest<App> for Text {
     type Rejection = Problem;
@@ -46,13 +52,13 @@ impl FromRequest<App> for Text {
             hold(app, &mut held, bytes.len())?;
         }
         if bytes.is_empty() {
-            return Ok(Self { text: "{}".to_owned(), _held: None });
+            return Ok(Self { text: "{}".to_owned(), held: Held(None) });
         }
         if !is_json {
             return Err(Problem::new(UNSUPPORTED_MEDIA_TYPE, "a body has the header `Content-Type: application/json`"));
         }
         let text = String::from_utf8(bytes).map_err(|_| Problem::new(MALFORMED, "the body is not UTF-8"))?;
-        Ok(Self { text, _held: held })
+        Ok(Self { text, held: Held(held) })
     }
 }
 
@@ -84,15 +90,24 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let body = Text::from_request(request, app).await?;
-        read(&body.text).map(Self)
+        Ok(Self(read(&body.text)?, body.held))
     }
 }
 
 /// Reads JSON into a type; what it cannot be is told by its place, never by its content.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    // A list would be read as the members in their order.
+    if !text.trim_start().starts_with('{') {
+        return Err(Problem::new(MALFORMED, "the body is a JSON object"));
+    }
     serde_json::from_str(text).map_err(|error| {
         let said = error.to_string();
-        let what = said.split(" at line ").next().unwrap_or_default();
+        let what = said.rsplit_once(" at line ").map_or(said.as_str(), |(what, _)| what);
+        // What was there is the caller's; what would do is ours.
+        let what = match what.find("expected ") {
+            Some(at) if what.starts_with("invalid ") => &what[at..],
+            _ => what,
+        };
         let place = format!("line {}, column {}", error.line(), error.column());
         if error.is_data() {
             // The name of the member is between the first two backticks, where serde knows it.
@@ -104,4 +119,55 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
         }
         Problem::new(MALFORMED, format!("the body is not JSON: {what} ({place})"))
     })
+}
+
+/// Reads a list that ends in time: what is too long is not read to its end.
+pub(crate) fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    from.deserialize_seq(AtMost::<T, MAX>(PhantomData))
+}
+
+/// The same for a list that may be missing.
+pub(crate) fn at_most_maybe<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(
+    from: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    struct Maybe<T, const MAX: usize>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Maybe<T, MAX> {
+        type Value = Option<Vec<T>>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list or null")
+        }
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_none<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+            at_most::<D, T, MAX>(from).map(Some)
+        }
+    }
+    from.deserialize_option(Maybe::<T, MAX>(PhantomData))
+}
+
+struct AtMost<T, const MAX: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for AtMost<T, MAX> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of at most {MAX}")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            if items.len() == MAX {
+                return Err(serde::de::Error::custom(format_args!("a list has at most {MAX} items here")));
+            }
+            items.push(item);
+        }
+        Ok(items)
+    }
 }

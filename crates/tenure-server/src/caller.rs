@@ -1,8 +1,11 @@
 //! Who calls, and what they may do.
 
+use std::net::IpAddr;
+
 use axum::extract::FromRequestParts;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
 use tenure_core::name::TenantName;
 use tenure_core::{Credential, Invalid, KeyId, Scope, Scopes, WorkerId};
 use tenure_store::operate::Word;
@@ -89,6 +92,7 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         if app.options.auth == Auth::Open {
+            check_from_here(&parts.headers)?;
             let scopes = Scopes::new(Scope::ALL)?;
             return Ok(Self { key: None, tenant: None, scopes });
         }
@@ -99,6 +103,31 @@ impl FromRequestParts<App> for Caller {
         let record = app.keyring.find(&*app.store, &id, &credential).await?.ok_or_else(refused)?;
         Ok(Self { key: Some(record.id), tenant: record.tenant, scopes: record.scopes })
     }
+}
+
+/// Without keys a request has to come from this machine, and not from a page of somebody else's that a browser here shows:
+/// such a page can send requests, and with a name that leads here it could read the answers.
+fn check_from_here(headers: &HeaderMap) -> Result<(), Problem> {
+    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
+    let host = text(HOST).is_some_and(is_here);
+    let origin = text(ORIGIN).is_none_or(|origin| origin.split_once("://").is_some_and(|(_, host)| is_here(host)));
+    let site = text(HeaderName::from_static("sec-fetch-site")).is_none_or(|site| site != "cross-site");
+    match host && origin && site {
+        true => Ok(()),
+        false => Err(Problem::new(
+            FORBIDDEN,
+            "without keys only programs and pages of this machine are served: http://127.0.0.1",
+        )),
+    }
+}
+
+/// Whether a name with or without a port is this machine's own.
+fn is_here(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// A worker that comes over HTTP, proven by its token; its key allows it to work.

@@ -28,7 +28,11 @@ pub(crate) struct Keyring {
 
 #[derive(Default)]
 struct Known {
-    keys: HashMap<KeyId, (Instant, Option<KeyRecord>)>,
+    /// Grows when something is forgotten: an answer that was asked for before is not kept.
+    forgotten: u64,
+    /// Ids that nobody has; apart, so that whoever makes them up pushes out nobody's.
+    unknown: HashMap<KeyId, Instant>,
+    keys: HashMap<KeyId, (Instant, KeyRecord)>,
     /// Who registered does not change.
     remotes: HashMap<WorkerId, RemoteToken>,
     used: HashSet<KeyId>,
@@ -42,26 +46,47 @@ impl Keyring {
         id: &KeyId,
         credential: &Credential,
     ) -> Result<Option<KeyRecord>, StoreError> {
-        let remembered =
-            self.known().keys.get(id).filter(|(at, _)| at.elapsed() < REMEMBERED).map(|(_, key)| key.clone());
-        let record = match remembered {
-            Some(record) => record,
-            None => {
-                let record = store.find_key(id).await?;
-                let mut known = self.known();
-                if known.keys.len() >= KNOWN_MAX {
-                    known.keys.clear();
-                }
-                known.keys.insert(id.clone(), (Instant::now(), record.clone()));
-                record
-            }
-        };
-        let Some(record) = record.filter(|record| credential.is_of(&record.hash)) else { return Ok(None) };
+        let Some(record) = self.look_up(store, id).await? else { return Ok(None) };
+        if !credential.is_of(&record.hash) {
+            return Ok(None);
+        }
         if record.revoked_at.is_some() || record.expires_at.is_some() && !record.is_good(store.now().await?) {
             return Ok(None);
         }
         self.known().used.insert(id.clone());
         Ok(Some(record))
+    }
+
+    async fn look_up(&self, store: &dyn Store, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+        let forgotten = {
+            let known = self.known();
+            if known.unknown.get(id).is_some_and(|at| at.elapsed() < REMEMBERED) {
+                return Ok(None);
+            }
+            if let Some((_, key)) = known.keys.get(id).filter(|(at, _)| at.elapsed() < REMEMBERED) {
+                return Ok(Some(key.clone()));
+            }
+            known.forgotten
+        };
+        let asked = Instant::now();
+        let record = store.find_key(id).await?;
+        let mut known = self.known();
+        match &record {
+            Some(_) if known.forgotten != forgotten => {}
+            Some(record) => {
+                if known.keys.len() >= KNOWN_MAX {
+                    known.keys.clear();
+                }
+                known.keys.insert(id.clone(), (asked, record.clone()));
+            }
+            None => {
+                if known.unknown.len() >= KNOWN_MAX {
+                    known.unknown.clear();
+                }
+                known.unknown.insert(id.clone(), asked);
+            }
+        }
+        Ok(record)
     }
 
     /// Whether this token is that of the worker it names. Its key may be another one by now: keys are rotated.
@@ -89,7 +114,9 @@ impl Keyring {
 
     /// Forgets a key that was just revoked or replaced here.
     pub(crate) fn forget(&self, key: &KeyId) {
-        self.known().keys.remove(key);
+        let mut known = self.known();
+        known.forgotten += 1;
+        known.keys.remove(key);
     }
 
     /// Writes down which keys were used, once a minute, for ever.

@@ -7,10 +7,10 @@
 //! # Layout
 //! - [`server`]: binds, serves, stops; [`accept`](mod@accept): connections, their limits and times
 //! - [`options`]: what can be set
-//! - [`caller`]: who calls and what they may do; [`keyring`]: keys as the store knows them, remembered for seconds
+//! - [`caller`]: who calls and what they may do; `keyring`: keys as the store knows them, remembered for seconds
 //! - [`api`]: one file per resource, and the OpenAPI document they add up to
 //! - [`wire`], [`new_job`]: JSON out, and jobs in
-//! - [`problem`]: every error, its code and its page; [`body`], [`query`], [`cursor`]: what callers send
+//! - [`problem`]: every error, its code and its page; `body`, `query`, `cursor`: what callers send
 
 pub mod server;
 

@@ -17,7 +17,7 @@ pub struct Options {
     pub auth: Auth,
     /// Connections at once; more wait to be accepted.
     pub connections_max: usize,
-    /// How long a connection may take to send the head of a request, also the next one.
+    /// How long a connection may take to send the head of a request, also the next one, and to read on in an answer.
     pub head_timeout: Duration,
     /// How long the body of a request may take, and how long it may stand still.
     pub body_timeout: Duration,

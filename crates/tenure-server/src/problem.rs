@@ -57,7 +57,7 @@ codes! {
     LEASE_LOST = "lease_lost" 409 "The lease no longer holds the job"
         "A worker reported or renewed under a lease that is gone: it ran out and somebody else has the job, the job was canceled by force, or it ended otherwise. Nothing was changed. The worker drops its result.";
     TOO_LARGE = "too_large" 413 "The body is too large"
-        "A body has at most 8 MiB, a batch at most 1,000 jobs. Keep large data elsewhere and put its address into the payload.";
+        "A body has at most 8 MiB. Keep large data elsewhere and put its address into the payload.";
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type" 415 "The body is no JSON"
         "A request with a body has the header `Content-Type: application/json`.";
     INVALID = "invalid" 422 "A value is refused"

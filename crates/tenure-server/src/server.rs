@@ -23,7 +23,7 @@ impl Server {
         let refused = |error: std::io::Error| {
             StoreError::Unavailable(format!("{} cannot be listened on: {error}", options.listen), Some(Box::new(error)))
         };
-        let listener = TcpListener::bind(options.listen).await.map_err(refused)?;
+        let listener = accept::listen(options.listen).map_err(refused)?;
         let address = listener.local_addr().map_err(StoreError::unavailable)?;
         Ok(Self { listener, address, app: App::new(store.into_store(), options) })
     }

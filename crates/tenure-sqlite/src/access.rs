@@ -152,6 +152,9 @@ fn create_key(tx: &Tx<'_>, request: &NewKey) -> Result<KeyRecord> {
     if let Some((old, overlap)) = &request.replaces {
         let sight = request.tenant.clone().map_or(Sight::All, Sight::Tenant);
         let known = found(tx, old, &sight)?;
+        if known.revoked_at.is_some() {
+            return Err(StoreError::Conflict(format!("key {old} is revoked: make a new one")).into());
+        }
         let end = tx.now.plus(*overlap);
         let end = known.expires_at.map_or(end, |sooner| sooner.min(end));
         end_key(tx, old, Some(end), known.revoked_at)?;

@@ -64,6 +64,7 @@ mod run_store;
 mod schedule;
 
 mod access;
+mod admin;
 mod cache;
 mod journal;
 mod migrate;

@@ -7,21 +7,19 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::journal::JournalRow;
-use tenure_core::name::{GateName, QueueName, WorkerName};
+use tenure_core::name::{GateName, QueueName};
 use tenure_core::seal::Seal;
-use tenure_core::{How, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
+use tenure_core::{How, JobId, LeaseNo, NewJob, WorkerId};
 use tenure_store::cache::{Cached, PutCached, check_key};
 use tenure_store::clock::Clock;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
-use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
-use tenure_store::usage::{UsageFilter, UsageTotal};
-use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
+use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
+use tenure_store::record::{JobFilter, JobRecord, JobSummary, Sight};
 use tenure_store::{
-    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
+    CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
 };
 
 use crate::engine::Engine;
@@ -29,10 +27,7 @@ use crate::fault;
 use crate::lane::Urgency;
 use crate::transaction::Transaction;
 use crate::tx::Tx;
-use crate::{
-    cache, cancel, claim, end, enqueue, gate, journal, list, migrate, prune, queue, reclaim, renew, requeue, show,
-    usage, violations, wake, worker,
-};
+use crate::{cache, cancel, claim, end, enqueue, gate, journal, list, migrate, reclaim, renew, requeue, show, wake};
 
 /// Jobs from which on an enqueue lets everybody else go first.
 const BULK_JOBS: usize = 100;
@@ -43,7 +38,7 @@ const BULK_JOBS: usize = 100;
 /// wait together share one commit. When it fails, each of them is `Unavailable`, and nobody is answered before it.
 #[derive(Clone)]
 pub struct SqliteStore {
-    engine: Arc<Engine>,
+    pub(crate) engine: Arc<Engine>,
 }
 
 /// How to open a store.
@@ -71,7 +66,7 @@ impl Default for SqliteOptions {
 
 impl SqliteStore {
     /// Opens a file; it and its directory are created when missing. The schema is not touched: until
-    /// [`migrate`](AdminStore::migrate) every verb fails with [`StoreError::Schema`].
+    /// [`migrate`](tenure_store::AdminStore::migrate) every verb fails with [`StoreError::Schema`].
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
         Ok(Self { engine: Arc::new(Engine::file(path.as_ref(), options)?) })
     }
@@ -302,92 +297,6 @@ impl JournalStore for SqliteStore {
 
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.read(move |tx| journal::read_journal(tx, page)).await
-    }
-}
-
-#[async_trait]
-impl AdminStore for SqliteStore {
-    async fn migrate(&self) -> Result<Vec<Migration>, StoreError> {
-        let applied =
-            self.engine.write(Urgency::Verb, true, |tx| migrate::migrate(tx).map_err(StoreError::from)).await?;
-        self.engine.shared.set_migrated();
-        Ok(applied)
-    }
-
-    async fn list_migrations(&self) -> Result<Vec<Migration>, StoreError> {
-        self.engine.read(migrate::list_migrations).await
-    }
-
-    async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError> {
-        let name = name.clone();
-        self.write(Urgency::Verb, move |tx| worker::register_worker(tx, &name)).await
-    }
-
-    async fn order_worker(&self, request: OrderWorker) -> Result<(), StoreError> {
-        request.word.check()?;
-        self.write(Urgency::Verb, move |tx| worker::order_worker(tx, &request)).await
-    }
-
-    async fn beat_worker(&self, beat: Beat) -> Result<Order, StoreError> {
-        beat.check()?;
-        self.write(Urgency::Verb, move |tx| worker::beat_worker(tx, &beat)).await
-    }
-
-    async fn show_worker(&self, worker: WorkerId) -> Result<WorkerRecord, StoreError> {
-        let found = self.read(move |tx| worker::list_workers(tx, Some(worker), 1)).await?.pop();
-        found.ok_or_else(|| StoreError::NotFound(format!("worker {worker}")))
-    }
-
-    async fn list_workers(&self, limit: u32) -> Result<Vec<WorkerRecord>, StoreError> {
-        WorkerRecord::check_limit(limit)?;
-        self.read(move |tx| worker::list_workers(tx, None, limit)).await
-    }
-
-    async fn now(&self) -> Result<Timestamp, StoreError> {
-        Ok(self.engine.shared.now())
-    }
-
-    async fn separate(&self) -> Result<Arc<dyn Store>, StoreError> {
-        Ok(Arc::new(self.clone()))
-    }
-
-    async fn sum_usage(&self, filter: &UsageFilter) -> Result<Vec<UsageTotal>, StoreError> {
-        filter.check()?;
-        let filter = filter.clone();
-        self.read(move |tx| usage::sum_usage(tx, &filter)).await
-    }
-
-    async fn fold_usage(&self) -> Result<u64, StoreError> {
-        // Every sum is up to date.
-        Ok(0)
-    }
-
-    async fn count_endings(&self, within: Duration) -> Result<Vec<EndingCount>, StoreError> {
-        EndingCount::check_within(within)?;
-        self.read(move |tx| queue::count_endings(tx, within)).await
-    }
-
-    async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
-        self.read(queue::list_queues).await
-    }
-
-    async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError> {
-        request.check()?;
-        self.write(Urgency::Verb, move |tx| queue::set_queue(tx, &request)).await
-    }
-
-    async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError> {
-        request.word.check()?;
-        self.write(Urgency::Verb, move |tx| queue::pause_queue(tx, &request)).await
-    }
-
-    async fn prune_jobs(&self, request: PruneJobs) -> Result<u64, StoreError> {
-        request.check()?;
-        self.write(Urgency::Bulk, move |tx| prune::prune_jobs(tx, &request)).await
-    }
-
-    async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError> {
-        self.read(move |tx| violations::find_violations(tx, limit)).await
     }
 }
 

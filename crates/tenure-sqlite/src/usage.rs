@@ -20,7 +20,7 @@ pub(crate) fn add_usage(tx: &Tx<'_>, job: JobId, usage: &Json) -> Result<()> {
         ":job": blob(&job),
         ":usage": usage.as_str(),
         ":day": tx.now.as_micros().div_euclid(DAY_MICROS),
-        ":chars": USAGE_NAME_CHARS_MAX,
+        ":chars": USAGE_NAME_CHARS_MAX as i64,
     };
     tx.execute(ADD_USAGE, params).map(|_| ())
 }

@@ -353,6 +353,9 @@ pub trait AdminStore: Send + Sync {
     /// keeps them cheap.
     async fn fold_usage(&self) -> Result<u64, StoreError>;
 
+    /// Whether there is such a queue.
+    async fn has_queue(&self, queue: &QueueName) -> Result<bool, StoreError>;
+
     /// Queues with their counts, by name.
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError>;
 

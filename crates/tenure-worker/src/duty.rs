@@ -38,7 +38,8 @@ impl Duties {
         let sealing = repeat(Arc::clone(shared), "sealing", sealer::EVERY, move || sealer::run(Arc::clone(&sealed)));
         shared.spawn_in(&mut duties, sealing);
         let added = Arc::clone(shared);
-        let adding = repeat(Arc::clone(shared), "adding up usage", adder::EVERY, move || adder::run(Arc::clone(&added)));
+        let adding =
+            repeat(Arc::clone(shared), "adding up usage", adder::EVERY, move || adder::run(Arc::clone(&added)));
         shared.spawn_in(&mut duties, adding);
         shared.spawn_in(&mut duties, Scheduler::new(Arc::clone(shared)).run());
         shared.spawn_in(&mut duties, counter::run(Arc::clone(shared)));

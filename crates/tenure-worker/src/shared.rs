@@ -148,7 +148,6 @@ impl Shared {
         contexts
     }
 
-    /// What the registry is told now.
     /// Does what an operator told this worker.
     pub(crate) fn obey(&self, order: Order) {
         let quiet = order != Order::Work;
@@ -160,6 +159,7 @@ impl Shared {
         }
     }
 
+    /// What the registry is told now.
     pub(crate) fn beat(&self, worker: WorkerId) -> Beat {
         Beat {
             worker,

@@ -80,7 +80,7 @@ async fn ask(address: SocketAddr, jobs: u32) -> Result<()> {
     stream.set_nodelay(true)?;
     let length = BODY.len();
     let request = format!(
-        "POST /v1/jobs HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{BODY}"
+        "POST /v1/jobs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{BODY}"
     );
     let mut buffer = vec![0; 4_096];
     for _ in 0..jobs {

@@ -1,7 +1,8 @@
 //! `tenure server`: the HTTP API, until told to stop.
 //!
 //! Beside the API runs a worker without kinds of its own: it takes back what dead workers held, fires schedules, counts
-//! runs and seals the journal. With it the server is enough where all workers come over HTTP.
+//! runs and seals the journal. With it the server is enough where all workers come over HTTP. When an operator stops that
+//! worker, the server goes with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,13 +118,18 @@ async fn serve_until_told(
     let serving = server.run_until(async move {
         let _told_or_gone = stopped.wait_for(|told| *told).await;
     });
-    let working = worker.run_until(async move {
-        let _told_or_gone = also_stopped.wait_for(|told| *told).await;
-    });
+    let working = async {
+        let worked = worker.run_until(async move {
+            let _told_or_gone = also_stopped.wait_for(|told| *told).await;
+        });
+        let worked = worked.await;
+        // Without it nobody here would take back what dead workers held: the server goes with it.
+        told.send_replace(true);
+        worked
+    };
     let stopping = async {
         stop.await;
         told.send_replace(true);
-        // Kept until both have ended.
         std::future::pending::<()>().await;
     };
     tokio::select! {

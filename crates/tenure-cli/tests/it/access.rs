@@ -55,11 +55,17 @@ fn usage_is_summed() {
     let claim = tenure_store::lease::ClaimJobs::new(bench.worker, "default".parse().unwrap(), 1);
     let claimed = bench.wait(bench.store.claim_jobs(claim)).unwrap().unwrap();
     let usage = Some(tenure_core::Json::from_store("{\"bytes\":512}"));
-    let end = tenure_store::lease::EndJob::new(claimed.jobs[0].id, tenure_store::lease::Ending::Succeeded { result: None, usage });
+    let end = tenure_store::lease::EndJob::new(
+        claimed.jobs[0].id,
+        tenure_store::lease::Ending::Succeeded { result: None, usage },
+    );
     let report = tenure_store::lease::EndJobs { worker: bench.worker, lease: claimed.lease, jobs: vec![end] };
     bench.wait(bench.store.end_jobs(report)).unwrap();
     let summed = place.json(&["usage", "--tenant=acme"]);
-    assert_eq!((&summed[0]["name"], &summed[0]["amount"], &summed[0]["attempts"]), (&json!("bytes"), &json!(512.0), &json!(1)));
+    assert_eq!(
+        (&summed[0]["name"], &summed[0]["amount"], &summed[0]["attempts"]),
+        (&json!("bytes"), &json!(512.0), &json!(1))
+    );
     let table = place.run(&["usage"]).out;
     assert!(table.contains("crawl") && table.contains("512"), "{table}");
 }

@@ -27,7 +27,7 @@ impl Served {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
              content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(head.as_bytes()).unwrap();
@@ -93,6 +93,18 @@ fn dev_runs_jobs_and_asks_for_no_key() {
     let path = format!("/v1/jobs/{}", stored["id"].as_str().unwrap());
     place.until("it has run", || served.call("GET", &path, "", "").1["state"] == "succeeded");
     assert_eq!(served.process.terminate().code, 0);
+}
+
+/// Its own worker takes back what dead ones held: a server without it would only look well.
+#[test]
+fn a_server_whose_worker_is_stopped_goes_with_it() {
+    let place = Place::new();
+    let served = Served::start(&place, &["dev", "--worker-id=own"]);
+    place.until("its worker is there", || place.json(&["workers", "list"])[0]["name"] == "own");
+    let no = place.json(&["workers", "list"])[0]["id"].to_string();
+    place.json(&["workers", "stop", &no]);
+    let process = std::cell::RefCell::new(served.process);
+    place.until("it has gone", || process.borrow_mut().has_ended());
 }
 
 #[test]

@@ -138,6 +138,10 @@ pub async fn a_key_is_replaced_with_an_overlap(t: Fixture) {
         let refused = t.store.create_key(replacing(6, &unknown)).await;
         assert!(matches!(refused, Err(StoreError::NotFound(_))), "{refused:?}");
     }
+    let revoked = make(&t, key(7, Some("acme"))).await;
+    t.store.revoke_key(revoke(Sight::All, &revoked.id)).await.expect("revoke");
+    let refused = t.store.create_key(replacing(6, &revoked.id)).await;
+    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
     assert_eq!(t.store.find_key(&key(6, None).id).await.expect("find"), None, "nothing was made");
     assert_eq!(find(&t, &strangers.id).await, strangers);
 }

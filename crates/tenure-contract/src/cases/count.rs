@@ -33,11 +33,7 @@ async fn used(t: &Fixture, sight: Sight, since: Timestamp) -> Vec<(u64, String, 
 /// A job of this tenant and kind that used something.
 async fn use_up(t: &Fixture, tenant: &str, kind: &str, usage: &str) {
     let worker = t.worker("one").await;
-    let job = NewJob {
-        tenant: tenant.parse().expect("a name"),
-        kind: kind.parse().expect("a name"),
-        ..t.new_job()
-    };
+    let job = NewJob { tenant: tenant.parse().expect("a name"), kind: kind.parse().expect("a name"), ..t.new_job() };
     t.store.enqueue_jobs(vec![job]).await.expect("enqueue");
     let (lease, job) = t.claim_one(worker).await;
     let usage = Some(Json::parse("usage", usage).expect("JSON"));
@@ -79,6 +75,15 @@ pub async fn usage_is_summed_by_day_tenant_kind_and_name(t: Fixture) {
     assert_eq!(t.store.sum_usage(&only).await.expect("sum").len(), 1);
     let none = t.store.sum_usage(&UsageFilter { limit: 0, ..only }).await;
     assert!(matches!(none, Err(StoreError::Invalid(_))), "{none:?}");
+}
+
+/// By its first job, or by somebody who sets it.
+pub async fn a_queue_is_there_when_somebody_named_it(t: Fixture) {
+    let (mail, other): (QueueName, QueueName) = ("mail".parse().expect("a name"), "other".parse().expect("a name"));
+    assert!(!t.store.has_queue(&mail).await.expect("ask"));
+    t.store.enqueue_jobs(vec![NewJob { queue: mail.clone(), ..t.new_job() }]).await.expect("enqueue");
+    assert!(t.store.has_queue(&mail).await.expect("ask"));
+    assert!(!t.store.has_queue(&other).await.expect("ask"));
 }
 
 /// Every ending counts, final or not, a job's several ones too; what is older than asked for does not.

@@ -67,6 +67,9 @@ impl AccessStore for ModelStore {
             if let Some((old, overlap)) = &request.replaces {
                 let sight = request.tenant.clone().map_or(Sight::All, Sight::Tenant);
                 let old = find(tables, old, &sight)?;
+                if old.revoked_at.is_some() {
+                    return Err(StoreError::Conflict(format!("key {} is revoked: make a new one", old.id)));
+                }
                 let end = now.plus(*overlap);
                 old.expires_at = Some(old.expires_at.map_or(end, |sooner| sooner.min(end)));
                 tables.write(now, None, JournalEvent::KeyRevoked, None, Vec::new(), &request.word);

@@ -137,6 +137,10 @@ impl AdminStore for ModelStore {
         })
     }
 
+    async fn has_queue(&self, queue: &QueueName) -> Result<bool, StoreError> {
+        self.look(|tables, _| Ok(tables.queues.contains_key(queue)))
+    }
+
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
         self.look(|tables, now| {
             let count = |name: &QueueName, is: &dyn Fn(&Row) -> bool| {

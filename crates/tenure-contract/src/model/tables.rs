@@ -9,8 +9,8 @@ use tenure_core::name::{GateName, QueueName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::unique::Policy;
 use tenure_core::{
-    Effect, Event, How, Job, JobId, Json, KeyId, KindName, LeaseNo, Line, NewJob, Part, PartitionName, Refused, RunId, State,
-    Timestamp, WorkerId, apply,
+    Effect, Event, How, Job, JobId, Json, KeyId, KindName, LeaseNo, Line, NewJob, Part, PartitionName, Refused, RunId,
+    State, Timestamp, WorkerId, apply,
 };
 use tenure_store::StoreError;
 use tenure_store::access::{KeyRecord, RemoteToken};

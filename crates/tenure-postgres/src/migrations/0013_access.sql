@@ -83,8 +83,13 @@ begin
   end if;
   if _replaces is not null then
     update tenure.api_key k set expires_at = least(k.expires_at, moment + _overlap_ms * interval '1 ms')
-      where k.id = _replaces and (owner is null or k.tenant = owner);
-    if not found then raise exception 'key % is not known here', _replaces using errcode = 'TN404'; end if;
+      where k.id = _replaces and (owner is null or k.tenant = owner) and k.revoked_at is null;
+    if not found then
+      if exists (select from tenure.api_key k where k.id = _replaces and (owner is null or k.tenant = owner)) then
+        raise exception 'key % is revoked: make a new one', _replaces using errcode = 'TN409';
+      end if;
+      raise exception 'key % is not known here', _replaces using errcode = 'TN404';
+    end if;
     perform tenure.note_access(40::smallint, jsonb_build_object('key', _replaces, 'tenant', _tenant, 'replaced_by', _id), _actor, _reason, moment);
   end if;
   perform tenure.note_access(39::smallint, jsonb_build_object('key', _id, 'tenant', _tenant, 'scopes', _scopes), _actor, _reason, moment);

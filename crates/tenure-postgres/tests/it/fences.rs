@@ -84,7 +84,7 @@ const FENCES: &[Fence] = &[
         missed_by: &["usage_is_summed_by_day_tenant_kind_and_name"] },
     Fence { place: Function("revoke_key"), find: "and (_tenant is null or t.name = _tenant)", replace: "",
         missed_by: &["a_tenant_sees_and_ends_only_its_own_keys"] },
-    Fence { place: Function("create_key"), find: "and (owner is null or k.tenant = owner)", replace: "",
+    Fence { place: Function("create_key"), find: "and (owner is null or k.tenant = owner) and k.revoked_at is null;", replace: "and k.revoked_at is null;",
         missed_by: &["a_key_is_replaced_with_an_overlap"] },
     Fence { place: Statement("list_api_keys"), find: "and ($2::text is null or t.name = $2::text)", replace: "and ($2::text is null or $2::text is not null)",
         missed_by: &["a_tenant_sees_and_ends_only_its_own_keys"] },

@@ -93,7 +93,7 @@ async fn operate_gate(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<GateBody>,
+    Json(body, _held): Json<GateBody>,
 ) -> Result<Response, Problem> {
     caller.need_operator(Scope::Operate)?;
     let (gate, act): (GateName, String) = (path.get("gate")?, path.get("act")?);
@@ -158,7 +158,7 @@ async fn set_rule(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<RuleBody>,
+    Json(body, _held): Json<RuleBody>,
 ) -> Result<Response, Problem> {
     caller.need_operator(Scope::Operate)?;
     let (pattern, word) = (path.get::<Pattern>("pattern")?, caller.word(body.reason)?);

@@ -47,7 +47,7 @@ async fn ready(State(app): State<App>) -> Result<Response, Problem> {
     let checks = match stopping {
         true => vec![Check { name: "server", status: "unavailable" }],
         false => {
-            let status = if app.store.now().await.is_ok() { "ok" } else { "unavailable" };
+            let status = if app.is_store_there().await { "ok" } else { "unavailable" };
             vec![Check { name: "store", status }]
         }
     };

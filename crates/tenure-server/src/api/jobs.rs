@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tenure_core::name::{KindName, QueueName, TenantName};
+use tenure_core::name::{GateName, KindName, QueueName, TenantName};
 use tenure_core::{Invalid, JobId, NewJob, Scope};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
@@ -18,11 +18,11 @@ use utoipa_axum::routes;
 
 use super::{Reason, answer, ok};
 use crate::app::App;
-use crate::body::{self, Json, Text};
+use crate::body::{self, Json, Text, at_most};
 use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::new_job;
-use crate::problem::{Problem, TOO_LARGE};
+use crate::problem::Problem;
 use crate::query::{Query, Segments};
 use crate::wire::job::{EnqueuedLine, JobDocument, JobLine};
 
@@ -132,6 +132,7 @@ async fn enqueue_job(
 #[serde(deny_unknown_fields)]
 struct NewJobsBody {
     /// At most 1,000
+    #[serde(deserialize_with = "at_most::<_, _, BATCH_MAX>")]
     #[schema(value_type = Vec<NewJobBody>, max_items = 1000, min_items = 1)]
     jobs: Vec<Box<RawValue>>,
 }
@@ -147,14 +148,20 @@ struct EnqueuedJobs {
 /// Answered in the order given. A refused one refuses all of them and is named by its place.
 #[utoipa::path(post, path = "/v1/jobs/batch", tag = "jobs", request_body = NewJobsBody, security(("key" = ["enqueue"])),
     responses((status = 200, body = EnqueuedJobs)))]
-async fn enqueue_jobs(State(app): State<App>, caller: Caller, body: Text) -> Result<Response, Problem> {
+async fn enqueue_jobs(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Text,
+) -> Result<Response, Problem> {
     caller.need(Scope::Enqueue)?;
+    if headers.contains_key(IDEMPOTENCY_KEY) {
+        let detail = "a batch has no Idempotency-Key: give each job an `idempotency_key` or an `id`";
+        return Err(Problem::invalid(IDEMPOTENCY_KEY, detail));
+    }
     let NewJobsBody { jobs: texts } = body::read(&body.text)?;
     if texts.is_empty() {
         return Err(Problem::invalid("jobs", "jobs are refused: there is none"));
-    }
-    if texts.len() > BATCH_MAX {
-        return Err(Problem::new(TOO_LARGE, format!("a batch has at most {BATCH_MAX} jobs")));
     }
     let ids = app.new_ids(texts.len())?;
     let mut jobs = Vec::with_capacity(texts.len());
@@ -213,11 +220,10 @@ async fn list_jobs(State(app): State<App>, caller: Caller, Query(asked): Query<L
 async fn show_job(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
     caller.need(Scope::Read)?;
     let job = app.store.show_job(&caller.sight(None)?, path.get("id")?).await?;
-    let waits = job
-        .summary
-        .gate
-        .as_ref()
-        .filter(|_| matches!(job.summary.state, tenure_core::State::Queued | tenure_core::State::Retryable));
+    // How busy a gate is tells of others.
+    let waits = matches!(job.summary.state, tenure_core::State::Queued | tenure_core::State::Retryable)
+        && caller.tenant.is_none();
+    let waits = job.summary.gate.as_ref().filter(|_| waits);
     let gate = match waits {
         Some(name) => match app.store.show_gate(name).await {
             Err(StoreError::NotFound(_)) => None,
@@ -258,7 +264,7 @@ async fn cancel_job(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<CancelBody>,
+    Json(body, _held): Json<CancelBody>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
@@ -286,7 +292,7 @@ async fn requeue_job(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
@@ -301,7 +307,7 @@ async fn open_job(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
@@ -318,7 +324,19 @@ pub(super) async fn check_job(app: &App, caller: &Caller, text: &str, id: JobId)
         let detail = format!("queue `{}` is refused: there is none; an operator makes it", job.queue);
         return Err(Problem::invalid("queue", detail));
     }
+    check_gate(app, caller, job.gate.as_ref()).await?;
     Ok(job)
+}
+
+/// Gates are shared, so a tenant passes only those that an operator has set a rule for.
+pub(super) async fn check_gate(app: &App, caller: &Caller, gate: Option<&GateName>) -> Result<(), Problem> {
+    match gate {
+        Some(gate) if caller.tenant.is_some() && !app.has_rule(gate).await? => Err(Problem::invalid(
+            "gate",
+            format!("gate `{gate}` is refused: no rule is set for it; an operator sets one"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {

@@ -19,10 +19,10 @@ use utoipa_axum::routes;
 use super::jobs::parse;
 use super::{Reason, answer, ok};
 use crate::app::App;
-use crate::body::Json;
+use crate::body::{Json, at_most};
 use crate::caller::Caller;
 use crate::cursor::{self, Page};
-use crate::problem::{FORBIDDEN, Problem};
+use crate::problem::{FORBIDDEN, Problem, UNAUTHORIZED};
 use crate::query::{Query, Segments};
 use crate::wire::access::{KeyLine, NewKeyDocument};
 
@@ -73,7 +73,8 @@ struct KeyBody {
     #[schema(min_length = 1, max_length = 500)]
     name: String,
     /// Some of enqueue, read, operate, worker, admin
-    #[schema(min_items = 1, value_type = Vec<String>)]
+    #[serde(deserialize_with = "at_most::<_, _, 5>")]
+    #[schema(min_items = 1, max_items = 5, value_type = Vec<String>)]
     scopes: Vec<String>,
     /// Whose it is; an operator's where nothing is said
     tenant: Option<String>,
@@ -89,7 +90,11 @@ struct KeyBody {
 /// Make a key; its text is in the answer, once
 #[utoipa::path(post, path = "/v1/keys", tag = "tenants", request_body = KeyBody, security(("key" = ["admin"])),
     responses((status = 201, body = NewKeyDocument)))]
-async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json<KeyBody>) -> Result<Response, Problem> {
+async fn create_key(
+    State(app): State<App>,
+    caller: Caller,
+    Json(body, _held): Json<KeyBody>,
+) -> Result<Response, Problem> {
     caller.need(Scope::Admin)?;
     let tenant = match (&caller.tenant, parse::<TenantName>(body.tenant.as_deref())?) {
         (None, asked) => asked,
@@ -97,7 +102,7 @@ async fn create_key(State(app): State<App>, caller: Caller, Json(body): Json<Key
     };
     let scopes: Scopes = body.scopes.join(",").parse()?;
     not_more_than_own(&caller, scopes)?;
-    let life = body.life_ms.map(Duration::from_millis);
+    let life = not_longer_than_own(&app, &caller, body.life_ms).await?;
     let word = caller.word(body.reason)?;
     make(&app, tenant, body.name, scopes, life, None, word).await
 }
@@ -125,7 +130,7 @@ async fn rotate_key(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<RotateBody>,
+    Json(body, _held): Json<RotateBody>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Admin)?;
     let id: KeyId = path.get("key")?;
@@ -140,7 +145,7 @@ async fn rotate_key(
         return Err(StoreError::Conflict(format!("key {id} is revoked: make a new one")).into());
     }
     let overlap = body.overlap_ms.map_or(OVERLAP, Duration::from_millis);
-    let life = body.life_ms.map(Duration::from_millis);
+    let life = not_longer_than_own(&app, &caller, body.life_ms).await?;
     let word = caller.word(body.reason)?;
     let made = make(&app, old.tenant, old.name, old.scopes, life, Some((id.clone(), overlap)), word).await?;
     app.keyring.forget(&id);
@@ -154,7 +159,7 @@ async fn revoke_key(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Admin)?;
     let (sight, key): (_, KeyId) = (caller.sight(None)?, path.get("key")?);
@@ -180,6 +185,20 @@ async fn make(
     let request = NewKey { id, hash: credential.hash(), tenant, name, scopes, life, replaces, word };
     let record = app.store.create_key(request).await?;
     answer(StatusCode::CREATED, &NewKeyDocument::new(&record, &credential))
+}
+
+/// A key makes no key that outlives itself, and one that has ended since it was looked up makes none at all.
+async fn not_longer_than_own(app: &App, caller: &Caller, life_ms: Option<u64>) -> Result<Option<Duration>, Problem> {
+    let asked = life_ms.map(Duration::from_millis);
+    let Some(own) = &caller.key else { return Ok(asked) };
+    let (record, now) = (app.store.find_key(own).await?, app.store.now().await?);
+    let ended = || Problem::new(UNAUTHORIZED, "a good key is missing: `Authorization: Bearer tnk_…`");
+    let record = record.filter(|record| record.is_good(now)).ok_or_else(ended)?;
+    let left = record.expires_at.map(|end| end.since(now));
+    Ok(match (asked, left) {
+        (Some(asked), Some(left)) => Some(asked.min(left)),
+        (asked, left) => asked.or(left),
+    })
 }
 
 /// A key makes no key that allows what it does not allow itself.

@@ -23,7 +23,7 @@ use utoipa_axum::routes;
 
 use super::ok;
 use crate::app::App;
-use crate::body::Json;
+use crate::body::{Json, at_most, at_most_maybe};
 use crate::caller::RemoteWorker;
 use crate::problem::{BUSY, LEASE_LOST, Problem};
 use crate::query::Segments;
@@ -32,6 +32,8 @@ use crate::wire::lease::LeaseLine;
 /// How long a claim waits where nothing is said, and at most.
 const WAIT: Duration = Duration::from_secs(20);
 const WAIT_MAX: Duration = Duration::from_secs(30);
+/// Most leases that a worker holds.
+const HOLDING_MAX: usize = 10_000;
 /// Between two looks when nobody wakes us.
 const POLL: Duration = Duration::from_secs(1);
 /// Tries at a renewal that somebody's lock held up, and the pause between them.
@@ -47,6 +49,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 struct ClaimBody {
     /// From where, 1 to 100
+    #[serde(deserialize_with = "at_most::<_, _, QUEUES_MAX>")]
     #[schema(min_items = 1, max_items = 100)]
     queues: Vec<String>,
     /// At most this many, 1 to 256
@@ -56,6 +59,7 @@ struct ClaimBody {
     #[schema(maximum = 30000)]
     wait_ms: Option<u64>,
     /// Every lease that the worker holds: what else is leased to it is given back
+    #[serde(default, deserialize_with = "at_most_maybe::<_, _, HOLDING_MAX>")]
     #[schema(max_items = 10000)]
     holding: Option<Vec<i64>>,
 }
@@ -77,14 +81,14 @@ struct ClaimAnswer {
 async fn claim_jobs(
     State(app): State<App>,
     remote: RemoteWorker,
-    Json(body): Json<ClaimBody>,
+    Json(body, _held): Json<ClaimBody>,
 ) -> Result<Response, Problem> {
     let began = Instant::now();
     let mut queues = Vec::with_capacity(body.queues.len());
     for name in &body.queues {
         queues.push(name.parse::<QueueName>()?);
     }
-    if queues.is_empty() || queues.len() > QUEUES_MAX {
+    if queues.is_empty() {
         return Err(Invalid::new("queues", queues.len(), format!("there are 1 to {QUEUES_MAX}")).into());
     }
     if !(1..=LEASE_JOBS_MAX).contains(&body.limit) {
@@ -224,7 +228,7 @@ async fn renew_lease(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(RenewBody {}): Json<RenewBody>,
+    Json(RenewBody {}, _held): Json<RenewBody>,
 ) -> Result<Response, Problem> {
     let lease = LeaseNo(path.number("lease")?);
     for _ in 0..RENEWALS {

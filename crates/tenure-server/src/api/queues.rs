@@ -68,7 +68,7 @@ async fn set_queue(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<QueueBody>,
+    Json(body, _held): Json<QueueBody>,
 ) -> Result<Response, Problem> {
     caller.need_operator(Scope::Operate)?;
     let queue: QueueName = path.get("queue")?;
@@ -89,7 +89,7 @@ async fn pause_queue(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     switch(&app, &caller, &path, body, true).await
 }
@@ -101,7 +101,7 @@ async fn resume_queue(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     switch(&app, &caller, &path, body, false).await
 }

@@ -93,7 +93,7 @@ async fn cancel_run(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Operate)?;
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
@@ -175,7 +175,7 @@ async fn resume_partition(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     operate(&app, &caller, &path, PartitionAct::Resume, body.reason).await
 }
@@ -202,7 +202,7 @@ async fn reset_partition(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<ResetBody>,
+    Json(body, _held): Json<ResetBody>,
 ) -> Result<Response, Problem> {
     let job = app.new_id()?;
     operate(&app, &caller, &path, PartitionAct::Reset { offset: body.offset, job }, body.reason).await

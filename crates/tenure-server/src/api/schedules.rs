@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::jobs::parse;
+use super::jobs::{check_gate, parse};
 use super::{Reason, ok};
 use crate::app::App;
 use crate::body::Json;
@@ -147,7 +147,7 @@ async fn set_schedule(
     caller: Caller,
     path: Segments,
     Query(whose): Query<Whose>,
-    Json(body): Json<ScheduleBody>,
+    Json(body, _held): Json<ScheduleBody>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Operate)?;
     let tenant = caller.acts_for(parse(whose.tenant.as_deref())?)?;
@@ -157,6 +157,7 @@ async fn set_schedule(
         let detail = format!("queue `{}` is refused: there is none; an operator makes it", template.queue);
         return Err(Problem::invalid("queue", detail));
     }
+    check_gate(&app, &caller, template.gate.as_ref()).await?;
     let word = caller.word(body.reason)?;
     let request = SetSchedule { tenant: tenant.clone(), name: name.clone(), timing, template, word };
     request.check()?;
@@ -220,7 +221,7 @@ async fn pause_schedule(
     caller: Caller,
     path: Segments,
     Query(whose): Query<Whose>,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     switch(&app, &caller, &path, whose, body, true).await
 }
@@ -233,7 +234,7 @@ async fn resume_schedule(
     caller: Caller,
     path: Segments,
     Query(whose): Query<Whose>,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     switch(&app, &caller, &path, whose, body, false).await
 }

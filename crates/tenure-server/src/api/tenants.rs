@@ -81,7 +81,7 @@ async fn set_tenant(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<TenantBody>,
+    Json(body, _held): Json<TenantBody>,
 ) -> Result<Response, Problem> {
     caller.need_operator(Scope::Admin)?;
     let (tenant, word): (TenantName, _) = (path.get("tenant")?, caller.word(body.reason)?);

@@ -9,14 +9,15 @@ use tenure_core::{Credential, Invalid, KeyId, LeaseNo, Scope, WorkerId, worker_l
 use tenure_store::StoreError;
 use tenure_store::access::NewRemote;
 use tenure_store::operate::BATCH_MAX;
-use tenure_store::worker::{About, Beat, Order, OrderWorker, Standing, WorkerRecord};
+use tenure_store::worker::{About, Beat, Order, OrderWorker, QUEUES_MAX, Standing, WorkerRecord};
+use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{Reason, answer, ok};
 use crate::app::App;
-use crate::body::Json;
+use crate::body::{Json, at_most};
 use crate::caller::{Caller, RemoteWorker};
 use crate::cursor::Page;
 use crate::problem::{FORBIDDEN, Problem};
@@ -84,7 +85,7 @@ struct RegisterBody {
     /// Its process id there
     pid: Option<u32>,
     /// The queues it serves, with the slots of each
-    #[serde(default)]
+    #[serde(default, deserialize_with = "at_most::<_, _, QUEUES_MAX>")]
     #[schema(max_items = 100)]
     queues: Vec<Serves>,
 }
@@ -105,7 +106,7 @@ struct Registered {
 async fn register_worker(
     State(app): State<App>,
     caller: Caller,
-    Json(body): Json<RegisterBody>,
+    Json(body, _held): Json<RegisterBody>,
 ) -> Result<Response, Problem> {
     caller.need_operator(Scope::Worker)?;
     let mut random = [0; tenure_core::key::TOKEN_RANDOM_BYTES];
@@ -168,7 +169,7 @@ async fn beat_worker(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body): Json<BeatBody>,
+    Json(body, _held): Json<BeatBody>,
 ) -> Result<Response, Problem> {
     itself(&remote, &path)?;
     let refused = || Invalid::new("state", &body.state, "it is a state of the worker loop, such as polling or idle");
@@ -183,9 +184,9 @@ async fn beat_worker(
 async fn part_worker(State(app): State<App>, remote: RemoteWorker, path: Segments) -> Result<Response, Problem> {
     itself(&remote, &path)?;
     // First: a claim of its own that still waits must not take anything.
-    app.remember_order(remote.id, Order::Stop);
-    app.store.release_unknown(remote.id, Vec::new(), LeaseNo::MAX).await?;
+    app.remember_order(remote.id, Order::Stop, Instant::now());
     beat(&app, remote.id, worker_loop::State::Stopped, 0).await?;
+    app.store.release_unknown(remote.id, Vec::new(), LeaseNo::MAX).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -199,7 +200,7 @@ async fn order_worker(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<Reason>,
+    Json(body, _held): Json<Reason>,
 ) -> Result<Response, Problem> {
     caller.need_operator(Scope::Operate)?;
     let (worker, text): (_, String) = (number(&path)?, path.get("order")?);
@@ -207,7 +208,7 @@ async fn order_worker(
     let order = Order::parse(&text).ok_or_else(refused)?;
     let word = caller.word(body.reason)?;
     app.store.order_worker(OrderWorker { worker, order, word }).await?;
-    app.remember_order(worker, order);
+    app.remember_order(worker, order, Instant::now());
     ok(&OrderAnswer { order: order.as_str() })
 }
 

@@ -1,10 +1,12 @@
 //! One JSON line as a job: every member checked, every refusal with the member's name.
 
+use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use tenure_core::failure::cut;
 use tenure_core::new_job::Due;
 use tenure_core::{Invalid, JobId, Json, Timestamp, duration};
 
@@ -104,12 +106,7 @@ pub fn read(line: &str) -> Result<Draft, BadLine> {
             "tenant" => draft.tenant = Some(text("tenant", raw)?.parse()?),
             "trace" => draft.trace = Some(text("trace", raw)?),
             "id" => draft.id = Some(text("id", raw)?.parse::<JobId>()?),
-            _ => {
-                return Err(BadLine::at(
-                    &field,
-                    format!("the member `{field}` is unknown; members are {}", FIELDS.join(", ")),
-                ));
-            }
+            _ => return Err(BadLine::at(&field, "no job has such a member")),
         }
     }
     if draft.kind.is_none() {
@@ -133,17 +130,26 @@ fn text(field: &'static str, raw: &str) -> Result<String, BadLine> {
 /// The members of an object in their order, values as they were written, so that a large number is not rounded.
 fn members(line: &str) -> Result<Vec<(String, Box<RawValue>)>, BadLine> {
     let mut reader = serde_json::Deserializer::from_str(line);
-    let members = reader.deserialize_map(Members).and_then(|members| reader.end().map(|()| members));
-    members.map_err(|error| {
+    let unknown = Cell::new(None);
+    let members = reader.deserialize_map(Members { unknown: &unknown });
+    if let Some(field) = unknown.take() {
+        let field = cut(&field, 100);
+        let message = format!("the member `{field}` is unknown; members are {}", FIELDS.join(", "));
+        return Err(BadLine::at(&field, message));
+    }
+    members.and_then(|members| reader.end().map(|()| members)).map_err(|error| {
         let text = error.to_string();
         let what = text.split(" at line ").next().unwrap_or_default();
         BadLine::new(format!("it is not a JSON object: {what} (at byte {})", error.column()))
     })
 }
 
-struct Members;
+/// Stops at the first member that no job has: whoever sends a million of them is not heard to the end.
+struct Members<'u> {
+    unknown: &'u Cell<Option<String>>,
+}
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for Members<'_> {
     type Value = Vec<(String, Box<RawValue>)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,7 +158,12 @@ impl<'de> Visitor<'de> for Members {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members: Self::Value = Vec::new();
-        while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+        while let Some(name) = map.next_key::<String>()? {
+            if !FIELDS.contains(&name.as_str()) {
+                self.unknown.set(Some(name));
+                return Err(serde::de::Error::custom("an unknown member"));
+            }
+            let value = map.next_value::<Box<RawValue>>()?;
             // Two values for one name: whichever were taken, somebody would be surprised.
             if members.iter().any(|(known, _)| *known == name) {
                 return Err(serde::de::Error::custom(format_args!("the member `{name}` is there twice")));

@@ -13,6 +13,8 @@ on_each_store! {
     a_key_is_made_used_rotated_and_revoked,
     a_key_makes_no_key_that_allows_more,
     a_tenant_enqueues_for_itself_alone,
+    a_key_makes_none_that_outlives_it,
+    a_queue_is_known_to_everybody_at_once,
 }
 
 async fn without_a_good_key_nobody_is_told_anything(place: Place) {
@@ -100,4 +102,45 @@ async fn a_tenant_enqueues_for_itself_alone(place: Place) {
     assert_eq!((made_up.code(422), text(&made_up.body["field"])), ("invalid", "queue"));
     let queues = place.root.get("/v1/queues").await.text;
     assert!(!queues.contains("made-up"), "a tenant makes no queues: {queues}");
+}
+
+async fn a_key_makes_none_that_outlives_it(place: Place) {
+    let body = json!({ "name": "admin", "scopes": ["admin", "read"], "life_ms": 3_600_000 });
+    let made = place.root.post("/v1/keys", body).await.ok(201);
+    let admin = place.nobody().with("authorization", &format!("Bearer {}", text(&made["key"])));
+    for body in
+        [json!({ "name": "x", "scopes": ["read"] }), json!({ "name": "x", "scopes": ["read"], "life_ms": 7_200_000 })]
+    {
+        assert_eq!(admin.post("/v1/keys", body).await.ok(201)["expires_at"], made["expires_at"]);
+    }
+    let rotated = admin.post(&format!("/v1/keys/{}/rotate", text(&made["id"])), json!({})).await.ok(201);
+    assert_eq!(rotated["expires_at"], made["expires_at"]);
+    // Ended elsewhere a moment ago, and still remembered here: it makes nothing any more.
+    let sight = tenure_store::record::Sight::All;
+    let request =
+        tenure_store::access::RevokeKey { sight, key: text(&made["id"]).parse().unwrap(), word: Default::default() };
+    place.store.revoke_key(request).await.unwrap();
+    assert_eq!(admin.post("/v1/keys", json!({ "name": "x", "scopes": ["read"] })).await.code(401), "unauthorized");
+    let reader = place.key(None, "admin").await;
+    let more = reader.post(&format!("/v1/keys/{}/rotate", text(&rotated["id"])), json!({})).await;
+    assert_eq!(more.code(403), "forbidden", "a rotated key would allow more than its maker");
+}
+
+/// The first requests after a start come at once, and each finds the queue.
+async fn a_queue_is_known_to_everybody_at_once(place: Place) {
+    let shop = place.key(Some("acme"), "enqueue").await;
+    place.root.put("/v1/queues/mail", json!({})).await.ok(200);
+    let mut asked = tokio::task::JoinSet::new();
+    for _ in 0..30 {
+        let shop = shop.clone();
+        asked.spawn(async move { shop.post("/v1/jobs", json!({ "kind": "a", "queue": "mail" })).await.ok(201) });
+    }
+    while let Some(stored) = asked.join_next().await {
+        stored.expect("stored");
+    }
+    // Gates are shared as queues are: a tenant passes those that an operator has thought of.
+    let invented = shop.post("/v1/jobs", json!({ "kind": "a", "gate": "invented" })).await;
+    assert_eq!((invented.code(422), text(&invented.body["field"])), ("invalid", "gate"));
+    place.root.put("/v1/rules/source:*", json!({ "concurrency": 2 })).await.ok(200);
+    shop.post("/v1/jobs", json!({ "kind": "a", "gate": "source:ebay" })).await.ok(201);
 }

@@ -158,6 +158,41 @@ async fn garbage_ends_its_own_connection() {
     place.root.get("/v1/jobs").await.ok(200);
 }
 
+/// F46, the other way round: answers that nobody reads are not kept for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_that_does_not_read_is_not_waited_for() {
+    let place = Place::sqlite_with(hasty()).await;
+    let mut stream = open(&place).await;
+    let request = "GET /v1/openapi.json HTTP/1.1\r\nhost: a\r\n\r\n".repeat(200);
+    let _cut_off = stream.write_all(request.as_bytes()).await;
+    // Two hundred documents fit into no buffer: the server has given up long before all of them were asked for.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let read = rest(&mut stream).await.len();
+    let whole = tenure_server::api::openapi().len() * 200;
+    assert!(read < whole, "{read} of {whole} bytes came after all");
+}
+
+/// A page of somebody else's in a browser of this machine can send requests; without keys it is not served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_server_serves_no_strangers_pages() {
+    let place = Place::sqlite_with(Options { auth: Auth::Open, ..options() }).await;
+    let own = place.nobody();
+    own.with("host", "127.0.0.1:7400").get("/v1/jobs").await.ok(200);
+    own.with("host", "localhost").with("origin", "http://localhost:7400").get("/v1/jobs").await.ok(200);
+    own.with("host", "[::1]:7400").get("/v1/jobs").await.ok(200);
+    for (name, value) in [
+        ("host", "evil.example"),
+        ("host", "127.0.0.1.evil.example"),
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+        ("sec-fetch-site", "cross-site"),
+    ] {
+        let stranger = own.with("host", "127.0.0.1").with(name, value);
+        let refused = stranger.call("POST", "/v1/queues/default/pause", None).await;
+        assert_eq!(refused.code(403), "forbidden", "{name}: {value}");
+    }
+}
+
 /// Without keys it listens on this machine only.
 #[test]
 fn an_open_server_listens_to_nobody_else() {

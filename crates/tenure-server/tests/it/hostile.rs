@@ -10,6 +10,8 @@ on_each_store! {
     hostile_bodies_are_refused_on_every_route,
     hostile_queries_are_refused,
     payloads_are_never_repeated_to_anybody,
+    a_body_of_very_many_members_costs_what_its_first_one_does,
+    a_list_is_no_object,
 }
 
 /// Bodies that have stopped others.
@@ -156,11 +158,38 @@ async fn payloads_are_never_repeated_to_anybody(place: Place) {
         format!("{{\"kind\":\"a\",\"payload\":[{canary}]}}"),
         format!("[\"{canary}\"]"),
         format!("\"{canary}\""),
+        format!("{{\"jobs\":\"{canary}\"}}"),
+        format!("{{\"jobs\":[\"{canary}\"]}}"),
+        format!("{{\"items\":\"{canary}\"}}"),
     ] {
-        let reply = place.root.call("POST", "/v1/jobs", Some(body.clone().into_bytes())).await;
-        assert!((400..500).contains(&reply.status), "{body}: {}", reply.status);
-        assert!(!reply.text.contains(canary), "{body}: {}", reply.text);
+        for path in ["/v1/jobs", "/v1/jobs/batch", "/v1/runs"] {
+            let reply = place.root.call("POST", path, Some(body.clone().into_bytes())).await;
+            assert!((400..500).contains(&reply.status), "{body}: {}", reply.status);
+            assert!(!reply.text.contains(canary), "{path} {body}: {}", reply.text);
+        }
     }
     let stored: Value = place.root.get("/v1/jobs").await.ok(200);
     assert_eq!(stored["items"], json!([]));
+}
+
+/// Each of them is refused at its first stranger; a quadratic search would take minutes for each.
+async fn a_body_of_very_many_members_costs_what_its_first_one_does(place: Place) {
+    let members: Vec<String> = (0..400_000).map(|n| format!("\"m{n}\":1")).collect();
+    let job = format!("{{{}}}", members.join(","));
+    let list = format!("{{\"jobs\":[{}0]}}", "0,".repeat(3_000_000));
+    for (path, body) in
+        [("/v1/jobs", job.clone()), ("/v1/jobs/batch", format!("{{\"jobs\":[{job}]}}")), ("/v1/jobs/batch", list)]
+    {
+        for _ in 0..5 {
+            let reply = place.root.call("POST", path, Some(body.clone().into_bytes())).await;
+            assert_eq!(reply.code(422), "invalid", "{}", &reply.text[..reply.text.len().min(200)]);
+        }
+    }
+}
+
+async fn a_list_is_no_object(place: Place) {
+    let id = place.enqueue(json!({ "kind": "a" })).await;
+    let reply = place.root.call("POST", &format!("/v1/jobs/{id}/cancel"), Some(b"[true,\"why\"]".to_vec())).await;
+    assert_eq!(reply.code(400), "malformed");
+    assert_eq!(place.root.get(&format!("/v1/jobs/{id}")).await.ok(200)["state"], "queued");
 }

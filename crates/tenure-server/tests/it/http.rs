@@ -58,7 +58,10 @@ impl Caller {
     /// The same, held against nothing.
     pub(crate) async fn send(&self, method: &str, path: &str, body: Option<&[u8]>) -> Reply {
         let mut stream = TcpStream::connect(self.address).await.expect("connect");
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: tenure\r\nconnection: close\r\n");
+        let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !self.headers.iter().any(|(name, _)| name == "host") {
+            head += "host: 127.0.0.1\r\n";
+        }
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }

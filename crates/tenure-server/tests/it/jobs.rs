@@ -73,7 +73,10 @@ async fn a_batch_is_stored_whole_or_not_at_all(place: Place) {
     let full = place.root.get("/v1/jobs?kind=fine").await.ok(200);
     assert_eq!(full["items"], json!([]));
     let many: Vec<Value> = (0..1_001).map(|_| json!({ "kind": "n" })).collect();
-    assert_eq!(place.root.post("/v1/jobs/batch", json!({ "jobs": many })).await.code(413), "too_large");
+    assert_eq!(place.root.post("/v1/jobs/batch", json!({ "jobs": many })).await.code(422), "invalid");
+    let named =
+        place.root.with("idempotency-key", "k").post("/v1/jobs/batch", json!({ "jobs": [{ "kind": "a" }] })).await;
+    assert_eq!(named.code(422), "invalid", "a key of a batch would be forgotten");
     assert_eq!(place.root.post("/v1/jobs/batch", json!({ "jobs": [] })).await.code(422), "invalid");
 }
 

@@ -1,5 +1,7 @@
 //! The server over real sockets, on both stores. Every answer is held against the OpenAPI document.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod access;
 mod conform;
 mod connections;

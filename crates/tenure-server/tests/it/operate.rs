@@ -203,8 +203,12 @@ async fn usage_is_summed_and_a_tenant_sees_its_own(place: Place) {
         worker.post(&format!("/v1/leases/{lease}/jobs/{id}/complete"), usage).await.ok(200);
     }
     let all = place.root.get("/v1/usage").await.ok(200);
-    let sums: Vec<(&str, f64)> =
-        all["items"].as_array().unwrap().iter().map(|it| (text(&it["tenant"]), it["amount"].as_f64().unwrap())).collect();
+    let sums: Vec<(&str, f64)> = all["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (text(&it["tenant"]), it["amount"].as_f64().unwrap()))
+        .collect();
     assert_eq!(sums, [("acme", 1024.0), ("rival", 512.0)]);
     let shop = place.key(Some("acme"), "read").await;
     let own = shop.get("/v1/usage?within=1d&kind=crawl").await.ok(200);

@@ -205,6 +205,10 @@ impl AdminStore for Wire {
         self.store.count_endings(within).await
     }
 
+    async fn has_queue(&self, queue: &QueueName) -> Result<bool, StoreError> {
+        self.store.has_queue(queue).await
+    }
+
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
         self.send(Verb("list_queues", Twice::AtOnce), String::new(), ok, |site| {
             Box::pin(async move { site.store.list_queues().await })

@@ -80,7 +80,7 @@ async fn a_newer_schema_is_refused() {
     let store = SqliteStore::open(fixture.path(), SqliteOptions::default()).unwrap();
     for refused in [store.migrate().await.map(drop), store.list_queues().await.map(drop)] {
         let Err(StoreError::Schema(text)) = refused else { panic!("{refused:?}") };
-        assert!(text.contains("version 999") && text.contains("knows 5"), "both versions: {text}");
+        assert!(text.contains("version 999") && text.contains("knows 7"), "both versions: {text}");
         assert!(text.contains("newer program"), "{text}");
     }
 }

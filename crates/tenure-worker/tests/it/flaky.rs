@@ -359,6 +359,10 @@ impl AdminStore for Flaky {
         self.inner.count_endings(within).await
     }
 
+    async fn has_queue(&self, queue: &QueueName) -> Result<bool, StoreError> {
+        self.inner.has_queue(queue).await
+    }
+
     async fn list_queues(&self) -> Result<Vec<QueueRecord>, StoreError> {
         self.inner.list_queues().await
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use tenure_core::Scopes;
 use tenure_core::name::TenantName;
+use tenure_store::StoreError;
 use tenure_store::access::NewKey;
 
 use super::{new_key, show_new, time};
@@ -47,9 +48,11 @@ pub(super) async fn run(args: CreateArgs, session: &mut Session) -> Result<Answe
         NewKey { id, hash: credential.hash(), tenant: tenant.clone(), name, scopes, life, replaces: None, word };
     request.check()?;
     let made = session.store().await?.create_key(request).await;
-    let record = made.map_err(|error| match tenant {
-        Some(tenant) => Failure::from(error).hint(format!("Make it first: tenure tenants create {tenant}")),
-        None => error.into(),
+    let record = made.map_err(|error| match (&error, tenant) {
+        (StoreError::NotFound(_), Some(tenant)) => {
+            Failure::from(error).hint(format!("Make it first: tenure tenants create {tenant}"))
+        }
+        _ => error.into(),
     })?;
     show_new(&record, &credential, session)?;
     Ok(Answer::Done)

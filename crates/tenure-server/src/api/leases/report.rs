@@ -84,7 +84,7 @@ async fn complete_job(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body): Json<CompleteBody>,
+    Json(body, _held): Json<CompleteBody>,
 ) -> Result<Response, Problem> {
     let result = document("result", body.result)?;
     let usage = document("usage", body.usage)?;
@@ -121,7 +121,7 @@ async fn fail_job(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body): Json<FailBody>,
+    Json(body, _held): Json<FailBody>,
 ) -> Result<Response, Problem> {
     let class = match body.class.as_deref() {
         None | Some("transient") => Class::Transient,
@@ -152,7 +152,10 @@ async fn judge(
     retry_in: Option<Duration>,
     error: Document,
 ) -> Result<Ending, Problem> {
-    let record = app.store.show_job(&Sight::All, job).await?;
+    let record = match app.store.show_job(&Sight::All, job).await {
+        Err(StoreError::NotFound(_)) => return Err(lost(job)),
+        record => record?,
+    };
     let mut random = [0; 4];
     getrandom::fill(&mut random).map_err(|error| Problem::internal("no random bits for a delay", &error))?;
     let held = Job {
@@ -191,7 +194,7 @@ async fn snooze_job(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body): Json<DelayBody>,
+    Json(body, _held): Json<DelayBody>,
 ) -> Result<Response, Problem> {
     let ending = Ending::Snoozed { delay: delay("delay_ms", body.delay_ms)? };
     report(&app, &remote, &path, ending, word(body.gate)?).await
@@ -205,7 +208,7 @@ async fn release_job(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body): Json<DelayBody>,
+    Json(body, _held): Json<DelayBody>,
 ) -> Result<Response, Problem> {
     let ending = Ending::Released { delay: delay("delay_ms", body.delay_ms)? };
     report(&app, &remote, &path, ending, word(body.gate)?).await
@@ -228,7 +231,7 @@ async fn acknowledge_cancel(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body): Json<StoppedBody>,
+    Json(body, _held): Json<StoppedBody>,
 ) -> Result<Response, Problem> {
     let told = |message: String| {
         let failure =
@@ -264,7 +267,7 @@ async fn acquire_tokens(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body): Json<AcquireBody>,
+    Json(body, _held): Json<AcquireBody>,
 ) -> Result<Response, Problem> {
     let (lease, job) = (LeaseNo(path.number("lease")?), path.get("job")?);
     let request = AcquireTokens { worker: remote.id, lease, job, tokens: body.tokens };

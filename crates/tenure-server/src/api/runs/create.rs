@@ -18,9 +18,9 @@ use utoipa_axum::routes;
 use super::super::jobs::{BATCH_MAX, NewJobBody, check_job, parse};
 use super::super::{answer, ok};
 use crate::app::App;
-use crate::body::Json;
+use crate::body::{Json, at_most};
 use crate::caller::Caller;
-use crate::problem::{Problem, TOO_LARGE};
+use crate::problem::Problem;
 use crate::query::Segments;
 use crate::wire::run::RunLine;
 
@@ -66,11 +66,11 @@ struct RunBody {
     #[schema(min_length = 1, max_length = 500)]
     source: Option<String>,
     /// Jobs of their own, at most 1,000 at once
-    #[serde(default)]
+    #[serde(default, deserialize_with = "at_most::<_, _, BATCH_MAX>")]
     #[schema(value_type = Vec<NewJobBody>, max_items = 1000)]
     items: Vec<Box<RawValue>>,
     /// Streams of pages
-    #[serde(default)]
+    #[serde(default, deserialize_with = "at_most::<_, _, BATCH_MAX>")]
     #[schema(max_items = 1000)]
     partitions: Vec<PartitionBody>,
     /// Whether these are all of them; true where nothing is said
@@ -94,7 +94,11 @@ struct RunBody {
 /// 201 when it is new; 200 when a run of this id was there: then nothing was changed.
 #[utoipa::path(post, path = "/v1/runs", tag = "runs", request_body = RunBody, security(("key" = ["enqueue"])),
     responses((status = 201, body = RunLine), (status = 200, body = RunLine)))]
-async fn create_run(State(app): State<App>, caller: Caller, Json(body): Json<RunBody>) -> Result<Response, Problem> {
+async fn create_run(
+    State(app): State<App>,
+    caller: Caller,
+    Json(body, _held): Json<RunBody>,
+) -> Result<Response, Problem> {
     caller.need(Scope::Enqueue)?;
     let tenant = caller.acts_for(parse::<TenantName>(body.tenant.as_deref())?)?;
     let id = match body.id {
@@ -125,11 +129,11 @@ async fn create_run(State(app): State<App>, caller: Caller, Json(body): Json<Run
 #[serde(deny_unknown_fields)]
 struct MembersBody {
     /// Jobs of their own, at most 1,000 at once
-    #[serde(default)]
+    #[serde(default, deserialize_with = "at_most::<_, _, BATCH_MAX>")]
     #[schema(value_type = Vec<NewJobBody>, max_items = 1000)]
     items: Vec<Box<RawValue>>,
     /// Streams of pages
-    #[serde(default)]
+    #[serde(default, deserialize_with = "at_most::<_, _, BATCH_MAX>")]
     #[schema(max_items = 1000)]
     partitions: Vec<PartitionBody>,
 }
@@ -150,7 +154,7 @@ async fn add_to_run(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<MembersBody>,
+    Json(body, _held): Json<MembersBody>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Enqueue)?;
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
@@ -180,7 +184,7 @@ async fn seal_run(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body): Json<SealBody>,
+    Json(body, _held): Json<SealBody>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Enqueue)?;
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
@@ -198,9 +202,6 @@ async fn members(
     items: &[Box<RawValue>],
     partitions: &[PartitionBody],
 ) -> Result<Members, Problem> {
-    if items.len() + partitions.len() > BATCH_MAX {
-        return Err(Problem::new(TOO_LARGE, format!("at most {BATCH_MAX} members come at once; add the others later")));
-    }
     let mut members = Members::default();
     for (place, text) in items.iter().enumerate() {
         let job = member(app, caller, tenant, text).await;
@@ -208,7 +209,8 @@ async fn members(
     }
     for (place, said) in partitions.iter().enumerate() {
         let at = format!("partitions[{place}]");
-        let job = member(app, caller, tenant, &said.job).await.map_err(|problem| problem.within(&format!("{at}.job")))?;
+        let job =
+            member(app, caller, tenant, &said.job).await.map_err(|problem| problem.within(&format!("{at}.job")))?;
         let name = said.name.parse().map_err(|refused: tenure_core::Invalid| Problem::from(refused).within(&at))?;
         let PartitionBody { offset, limit, expected, .. } = *said;
         members.partitions.push(NewPartition { name, job, offset, limit, expected });
@@ -224,13 +226,22 @@ async fn last(
 ) -> Result<Option<NewJob>, Problem> {
     match text {
         None => Ok(None),
-        Some(text) => member(app, caller, tenant, text).await.map(Some).map_err(|problem| problem.within("consolidate")),
+        Some(text) => {
+            member(app, caller, tenant, text).await.map(Some).map_err(|problem| problem.within("consolidate"))
+        }
     }
 }
 
 /// A job of the run: its tenant is the run's.
 async fn member(app: &App, caller: &Caller, tenant: &TenantName, text: &RawValue) -> Result<NewJob, Problem> {
+    // Said or not, it is the run's own.
     let mut job = check_job(app, caller, text.get(), app.new_id()?).await?;
+    if job.tenant != *tenant && job.tenant != TenantName::default() {
+        return Err(Problem::invalid(
+            "tenant",
+            format!("tenant `{}` is refused: the run is tenant `{tenant}`'s", job.tenant),
+        ));
+    }
     job.tenant.clone_from(tenant);
     Ok(job)
 }
