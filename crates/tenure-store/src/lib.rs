@@ -18,6 +18,7 @@
 pub mod store;
 
 mod forward;
+mod into_store;
 
 pub mod error;
 
@@ -42,8 +43,9 @@ pub mod audit;
 pub mod clock;
 
 pub use error::StoreError;
+pub use into_store::IntoStore;
 pub use store::{
-    AccessStore, AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, RunStore,
-    ScheduleStore, Store, WakeStore,
+    AccessStore, AdminStore, CacheStore, GateStore, JobStore, JournalStore, LeaseStore, RunStore, ScheduleStore, Store,
+    WakeStore,
 };
 pub use user_tx::UserTx;
