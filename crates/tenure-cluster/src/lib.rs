@@ -3,6 +3,7 @@
 //! # Layout
 //! - [`postgres_server`]: a PostgreSQL cluster, and `psql`
 //! - [`pgbouncer`]: a PgBouncer before it
+//! - [`rabbitmq_server`]: a RabbitMQ
 //! - `disk`: a small disk of a server's own
 //! - `guarded`: how a server ends with us, whatever ends us
 
@@ -10,3 +11,4 @@ mod disk;
 mod guarded;
 pub mod pgbouncer;
 pub mod postgres_server;
+pub mod rabbitmq_server;
