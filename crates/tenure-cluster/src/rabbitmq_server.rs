@@ -34,10 +34,13 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs both and ends both, at once: nobody will read these files again, or recovery is wanted. A broker that ends by
 /// itself says a word that whoever waits for it knows.
+///
+/// The broker is a session of its own. When we go while it is frozen, the kernel hangs up on every process of its group,
+/// and a guard that was among them would be gone before it could end anything.
 const PAIR: &str = r#"
 epmd=$1; server=$2
 "$epmd" -address 127.0.0.1 -port "$ERL_EPMD_PORT" & epmd_pid=$!
-"$server" & server_pid=$!
+setsid "$server" & server_pid=$!
 echo $server_pid > broker.pid
 trap 'kill -s KILL $server_pid' TERM
 wait $server_pid
@@ -209,4 +212,40 @@ fn speaks_amqp(port: u16) -> bool {
     };
     // A method's frame, `connection.start`. A broker that is not ready closes, or says which protocol it speaks.
     ask().is_ok_and(|first| first == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufRead;
+    use std::process::Stdio;
+
+    use super::*;
+
+    /// Set in the process that is killed.
+    const CHILD: &str = "TENURE_TEST_RABBITMQ_CHILD";
+
+    #[test]
+    fn a_frozen_broker_ends_with_a_killed_process() {
+        if std::env::var_os(CHILD).is_some() {
+            let server = RabbitServer::start().expect("start");
+            server.pause().expect("pause");
+            println!("\nhome {}", server.home.dir.display());
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        let name = "rabbitmq_server::tests::a_frozen_broker_ends_with_a_killed_process";
+        let mut child = Command::new(std::env::current_exe().expect("this program"));
+        child.args(["--exact", name, "--nocapture"]).env(CHILD, "1").stdout(Stdio::piped());
+        let mut child = child.spawn().expect("spawn");
+        let lines = io::BufReader::new(child.stdout.take().expect("its output")).lines();
+        let home = lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("home ")?.to_owned()));
+        let home = Path::new(home.as_deref().expect("it has started")).to_owned();
+        let pid = fs::read_to_string(home.join("broker.pid")).expect("it runs").trim().to_owned();
+        child.kill().expect("kill");
+        child.wait().expect("killed");
+        let since = Instant::now();
+        while home.exists() || Path::new("/proc").join(&pid).exists() {
+            assert!(since.elapsed() < STOP_TIMEOUT, "{} or process {pid} is still there", home.display());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
