@@ -46,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-sim", &["tenure-core", "tenure-store", "tenure-worker", "tenure-sqlite", "tenure-contract"]),
     ("tenure-tidy", &[]),
     ("tenure-webhooks", &["tenure-core"]),
+    ("tenure-rabbitmq", &["tenure-core"]),
 ];
 
 /// What the pure crate must never reach, directly: I/O, time, randomness, wire formats.
