@@ -39,7 +39,7 @@ macro_rules! codes {
 
 codes! {
     MALFORMED = "malformed" 400 "The request cannot be read"
-        "The body is not JSON, or not the JSON that this call takes. `detail` says where it stops making sense. Sending the same again does not help.";
+        "The body is not a JSON object, or the query is none. `detail` says where it stops making sense. Sending the same again does not help.";
     UNAUTHORIZED = "unauthorized" 401 "There is no good key"
         "The header `Authorization: Bearer KEY` is missing, or the key is mistyped, unknown, expired or revoked; which of them is not told. `tenure keys list` shows the keys that are good.";
     UNKNOWN_WORKER = "unknown_worker" 401 "The worker is not known"

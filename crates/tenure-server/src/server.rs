@@ -1,8 +1,10 @@
 //! A server: bound, served, stopped.
 
+use std::io;
 use std::net::SocketAddr;
 
-use tenure_store::{IntoStore, StoreError};
+use tenure_core::Invalid;
+use tenure_store::IntoStore;
 use tokio::net::TcpListener;
 
 use crate::app::App;
@@ -16,15 +18,24 @@ pub struct Server {
     app: App,
 }
 
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// What it is to be cannot be.
+    #[error(transparent)]
+    Options(Invalid),
+    /// The address is somebody else's, or not this machine's.
+    #[error("{0} cannot be listened on")]
+    Address(SocketAddr, #[source] io::Error),
+}
+
 impl Server {
-    /// Binds the socket; nobody is answered before [`run_until`](Self::run_until).
-    pub async fn bind(store: impl IntoStore, options: Options) -> Result<Self, StoreError> {
-        options.check()?;
-        let refused = |error: std::io::Error| {
-            StoreError::Unavailable(format!("{} cannot be listened on: {error}", options.listen), Some(Box::new(error)))
-        };
+    /// Binds the socket, inside a runtime; nobody is answered before [`run_until`](Self::run_until).
+    pub fn bind(store: impl IntoStore, options: Options) -> Result<Self, BindError> {
+        options.check().map_err(BindError::Options)?;
+        let refused = |error| BindError::Address(options.listen, error);
         let listener = accept::listen(options.listen).map_err(refused)?;
-        let address = listener.local_addr().map_err(StoreError::unavailable)?;
+        let address = listener.local_addr().map_err(refused)?;
         Ok(Self { listener, address, app: App::new(store.into_store(), options) })
     }
 

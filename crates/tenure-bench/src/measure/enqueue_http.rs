@@ -52,7 +52,7 @@ pub(super) async fn round(arena: &Arena, size: Size, floor_first: bool) -> Resul
 /// Serves the store, and lets every client store its share.
 async fn produce(store: Arc<dyn Store>, jobs: u32) -> Result<Duration> {
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = Server::bind(store, Options { listen, auth: Auth::Open, ..Options::default() }).await?;
+    let server = Server::bind(store, Options { listen, auth: Auth::Open, ..Options::default() })?;
     let address = server.address();
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.run_until(async {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tenure_server::server::BindError;
 use tenure_server::{Auth, Options, Server};
 use tenure_store::Store;
 use tenure_store::access::KeyFilter;
@@ -30,7 +31,7 @@ Examples:
   tenure keys create --name ops --scopes enqueue,read,operate,admin
   curl -H \"Authorization: Bearer $TENURE_KEY\" http://127.0.0.1:7400/v1/jobs
 
-Every request needs a key, but for /v1/health and /v1/openapi.json. For trying things out without keys: tenure dev";
+Every request needs a key, but for /v1/health/…, /v1/problems and /v1/openapi.json. Without keys: tenure dev";
 
 /// Serve the HTTP API until told to stop
 #[derive(Debug, Args)]
@@ -105,7 +106,14 @@ async fn serve_until_told(
         grace: session.settings.worker.grace.value,
         ..Options::default()
     };
-    let server = Server::bind(&store, options).await?;
+    let server = Server::bind(&store, options).map_err(|error| match error {
+        BindError::Options(invalid) => invalid.into(),
+        BindError::Address(address, error) => {
+            let message = format!("{address} cannot be listened on");
+            let hint = "Is another server running there? --listen says where this one listens; port 0 is any free one.";
+            Failure::new("listen", exit::REFUSED, message).caused_by(&error).hint(hint)
+        }
+    })?;
     let worker = worker(&store, session).await?;
     let url = format!("http://{}", server.address());
     match session.out.is_json() {

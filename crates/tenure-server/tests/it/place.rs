@@ -85,7 +85,7 @@ impl Place {
         options: Options,
         kept: Option<Box<dyn Any + Send + Sync>>,
     ) -> Self {
-        let server = Server::bind(&store, options).await.expect("bind");
+        let server = Server::bind(&store, options).expect("bind");
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.run_until(async {
