@@ -37,7 +37,11 @@ class Process:
     def __init__(self, command: list[str], env: dict[str, str]) -> None:
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.held: dict[str, int] = {}
-        self.process = subprocess.Popen(command, env={**os.environ, **env}, stdout=subprocess.PIPE, text=True)
+        # What they log besides is told when the story goes wrong.
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            command, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=self.log, text=True
+        )
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -180,8 +184,12 @@ def main() -> None:
             verified = story.run("audit", "verify")
             if verified["findings"]:
                 raise SystemExit(f"the journal says otherwise: {verified}")
-        finally:
-            ended = story.server.terminate()
+        except BaseException:
+            story.server.kill()
+            story.server.log.seek(0)
+            print(story.server.log.read()[-20_000:], file=sys.stderr)
+            raise
+        ended = story.server.terminate()
     if ended != 0:
         raise SystemExit(f"the server ended with {ended}")
 

@@ -106,7 +106,7 @@ impl AccessStore for PgStore {
 
     async fn revoke_key(&self, request: RevokeKey) -> Result<bool, StoreError> {
         request.word.check()?;
-        let (key, sight, now) = (request.key.as_str(), seen(&request.sight), self.moment());
+        let (key, sight, now) = (request.key.as_str(), request.sight.tenant().map(TenantName::as_str), self.moment());
         let params: [Param<'_>; 5] = [
             (&key, Type::TEXT),
             (&sight, Type::TEXT),
@@ -163,8 +163,11 @@ impl PgStore {
     }
 
     async fn keys(&self, key: Option<&KeyId>, filter: &KeyFilter) -> Result<Vec<KeyRecord>, StoreError> {
-        let (key, sight, after) =
-            (key.map(KeyId::as_str), seen(&filter.sight), filter.after.as_ref().map(KeyId::as_str));
+        let (key, sight, after) = (
+            key.map(KeyId::as_str),
+            filter.sight.tenant().map(TenantName::as_str),
+            filter.after.as_ref().map(KeyId::as_str),
+        );
         let (limit, now) = (i64::from(filter.limit), self.moment());
         let params: [Param<'_>; 6] = [
             (&key, Type::TEXT),
@@ -196,13 +199,6 @@ fn record(row: &Row) -> Result<KeyRecord, StoreError> {
 fn hash(row: &Row, column: &str) -> Result<SecretHash, StoreError> {
     let hash: &[u8] = get(row, column)?;
     hash.try_into().map_err(|_| StoreError::Corrupt(format!("column {column} is {} bytes long", hash.len())))
-}
-
-fn seen(sight: &Sight) -> Option<&str> {
-    match sight {
-        Sight::All => None,
-        Sight::Tenant(tenant) => Some(tenant.as_str()),
-    }
 }
 
 fn is_new(rows: &[Row]) -> Result<bool, StoreError> {

@@ -169,10 +169,7 @@ impl PgStore {
 }
 
 pub(crate) fn tenant(sight: &Sight) -> Option<String> {
-    match sight {
-        Sight::All => None,
-        Sight::Tenant(name) => Some(name.to_string()),
-    }
+    sight.tenant().map(ToString::to_string)
 }
 
 fn summary(row: &Row) -> Result<JobSummary, StoreError> {

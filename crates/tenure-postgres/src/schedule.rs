@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use tenure_core::cron::Timing;
 use tenure_core::name::{ScheduleName, TenantName};
 use tenure_core::{Backoff, GateName, Invalid, Json, Rules};
-use tenure_store::record::Sight;
 use tenure_store::schedule::{
     DueSchedules, FIRES_KEPT, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter,
     ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
@@ -105,11 +104,7 @@ impl ScheduleStore for PgStore {
 
     async fn list_schedules(&self, filter: &ScheduleFilter) -> Result<Vec<ScheduleRecord>, StoreError> {
         filter.check()?;
-        let tenant = match &filter.sight {
-            Sight::All => None,
-            Sight::Tenant(tenant) => Some(tenant),
-        };
-        let rows = self.schedules(tenant, None, filter.after.as_ref(), filter.limit).await?;
+        let rows = self.schedules(filter.sight.tenant(), None, filter.after.as_ref(), filter.limit).await?;
         rows.iter().map(record).collect()
     }
 

@@ -1,9 +1,8 @@
 //! What handlers said that they used: inserted by endings, added up by `tenure.fold_usage`, read from both.
 
 use tenure_core::Timestamp;
-use tenure_core::name::KindName;
+use tenure_core::name::{KindName, TenantName};
 use tenure_store::StoreError;
-use tenure_store::record::Sight;
 use tenure_store::usage::{UsageFilter, UsageTotal};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -22,10 +21,7 @@ const FOLDED_MAX: i32 = 5_000;
 impl PgStore {
     pub(crate) async fn sum(&self, filter: &UsageFilter) -> Result<Vec<UsageTotal>, StoreError> {
         filter.check()?;
-        let sight = match &filter.sight {
-            Sight::All => None,
-            Sight::Tenant(tenant) => Some(tenant.as_str()),
-        };
+        let sight = filter.sight.tenant().map(TenantName::as_str);
         let (kind, since, limit) =
             (filter.kind.as_ref().map(KindName::as_str), Moment(filter.since), i64::from(filter.limit));
         let params: [Param<'_>; 4] =

@@ -125,14 +125,19 @@ impl Keyring {
         async move {
             loop {
                 tokio::time::sleep(NOTE_EVERY).await;
-                let used: Vec<KeyId> = keyring.known().used.drain().collect();
-                if used.is_empty() {
-                    continue;
-                }
-                if let Err(error) = store.use_keys(used).await {
-                    tracing::debug!(error = %error, "which keys were used is not written down");
-                }
+                keyring.note(&*store).await;
             }
+        }
+    }
+
+    /// Writes down which keys were used since the last time.
+    pub(crate) async fn note(&self, store: &dyn Store) {
+        let used: Vec<KeyId> = self.known().used.drain().collect();
+        if used.is_empty() {
+            return;
+        }
+        if let Err(error) = store.use_keys(used).await {
+            tracing::warn!(error = %error, "which keys were used is not written down");
         }
     }
 

@@ -46,8 +46,8 @@ impl Server {
 
     /// Answers until `stop` is ready; requests that are under way then have the grace period to end.
     pub async fn run_until(self, stop: impl Future<Output = ()>) {
-        let options = self.app.options.clone();
-        let noting = self.app.keyring.note_uses(self.app.store.clone());
+        let (options, store, keyring) = (self.app.options.clone(), self.app.store.clone(), self.app.keyring.clone());
+        let noting = keyring.note_uses(store.clone());
         let stopping = self.app.stopping.clone();
         let stop = async {
             stop.await;
@@ -59,5 +59,6 @@ impl Server {
             () = serving => {}
             never = noting => match never {},
         }
+        keyring.note(&*store).await;
     }
 }

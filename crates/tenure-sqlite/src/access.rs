@@ -203,25 +203,18 @@ fn found(tx: &Tx<'_>, key: &KeyId, sight: &Sight) -> Result<KeyRecord> {
 }
 
 fn find_key(tx: &Tx<'_>, key: &KeyId, sight: &Sight) -> Result<Option<KeyRecord>> {
-    tx.one(FIND_KEY, named_params! { ":id": key.as_str(), ":sight": seen(sight) }, read_key)
+    tx.one(FIND_KEY, named_params! { ":id": key.as_str(), ":sight": sight.tenant().map(TenantName::as_str) }, read_key)
 }
 
 fn list_keys(tx: &Tx<'_>, filter: &KeyFilter) -> Result<Vec<KeyRecord>> {
     let params = named_params! {
-        ":sight": seen(&filter.sight),
+        ":sight": filter.sight.tenant().map(TenantName::as_str),
         ":ended_too": filter.ended_too,
         ":after": filter.after.as_ref().map(KeyId::as_str),
         ":limit": filter.limit,
         ":now": tx.now.as_micros(),
     };
     tx.all(LIST_KEYS, params, read_key)
-}
-
-fn seen(sight: &Sight) -> Option<&str> {
-    match sight {
-        Sight::All => None,
-        Sight::Tenant(tenant) => Some(tenant.as_str()),
-    }
 }
 
 fn read_key(row: &Row<'_>) -> Result<KeyRecord> {

@@ -10,7 +10,6 @@ use tenure_core::json::quote;
 use tenure_core::name::{ScheduleName, TenantName};
 use tenure_core::{Invalid, Json, Timestamp};
 use tenure_store::operate::Word;
-use tenure_store::record::Sight;
 use tenure_store::schedule::{
     DueSchedules, FIRES_KEPT, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter,
     ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
@@ -137,10 +136,7 @@ fn pause_schedule(tx: &Tx<'_>, request: &PauseSchedule) -> fault::Result<()> {
 }
 
 fn list_schedules(tx: &Tx<'_>, filter: &ScheduleFilter) -> fault::Result<Vec<ScheduleRecord>> {
-    let sight = match &filter.sight {
-        Sight::All => None,
-        Sight::Tenant(tenant) => Some(tenant.as_str()),
-    };
+    let sight = filter.sight.tenant().map(TenantName::as_str);
     let (tenant, name) = filter.after.as_ref().map_or(("", ""), |(tenant, name)| (tenant.as_str(), name.as_str()));
     let params = named_params! { ":after_tenant": tenant, ":after": name, ":sight": sight, ":limit": filter.limit };
     tx.all(LIST_SCHEDULES, params, |row| read(row, tx.now))

@@ -83,10 +83,7 @@ fn unknown(job: JobId) -> StoreError {
 }
 
 pub(crate) fn sight_param(sight: &Sight) -> Option<&str> {
-    match sight {
-        Sight::All => None,
-        Sight::Tenant(tenant) => Some(tenant.as_str()),
-    }
+    sight.tenant().map(|tenant| tenant.as_str())
 }
 
 fn find(tx: &Tx<'_>, sight: &Sight, job: JobId) -> Result<Option<Found>> {

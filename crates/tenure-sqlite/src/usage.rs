@@ -1,8 +1,7 @@
 //! What handlers said that they used, summed as it comes: there is one writer, so nobody waits for a sum.
 
 use rusqlite::named_params;
-use tenure_core::{JobId, Json, Timestamp};
-use tenure_store::record::Sight;
+use tenure_core::{JobId, Json, TenantName, Timestamp};
 use tenure_store::usage::{USAGE_NAME_CHARS_MAX, UsageFilter, UsageTotal};
 
 use crate::fault::Result;
@@ -27,10 +26,7 @@ pub(crate) fn add_usage(tx: &Tx<'_>, job: JobId, usage: &Json) -> Result<()> {
 
 /// The sums.
 pub(crate) fn sum_usage(tx: &Tx<'_>, filter: &UsageFilter) -> Result<Vec<UsageTotal>> {
-    let sight = match &filter.sight {
-        Sight::All => None,
-        Sight::Tenant(tenant) => Some(tenant.as_str()),
-    };
+    let sight = filter.sight.tenant().map(TenantName::as_str);
     let params = named_params! {
         ":sight": sight,
         ":kind": filter.kind.as_ref().map(|kind| kind.as_str()),

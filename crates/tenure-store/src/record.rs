@@ -16,6 +16,16 @@ pub enum Sight {
     Tenant(TenantName),
 }
 
+impl Sight {
+    /// The one tenant that is seen; `None` for all.
+    pub const fn tenant(&self) -> Option<&TenantName> {
+        match self {
+            Self::All => None,
+            Self::Tenant(tenant) => Some(tenant),
+        }
+    }
+}
+
 /// One line of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSummary {

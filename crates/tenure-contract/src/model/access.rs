@@ -151,10 +151,7 @@ fn tenant(tables: &Tables, name: &TenantName, now: Timestamp) -> TenantRecord {
 }
 
 fn is_seen(key: &KeyRecord, sight: &Sight) -> bool {
-    match sight {
-        Sight::All => true,
-        Sight::Tenant(tenant) => key.tenant.as_ref() == Some(tenant),
-    }
+    sight.tenant().is_none_or(|own| key.tenant.as_ref() == Some(own))
 }
 
 fn find<'t>(tables: &'t mut Tables, id: &KeyId, sight: &Sight) -> Result<&'t mut KeyRecord, StoreError> {

@@ -9,7 +9,7 @@ use tenure_core::journal::JournalEvent;
 use tenure_core::name::{KindName, QueueName, WorkerName};
 use tenure_core::{How, JobId, State, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, Quota, SetQueue, Word};
-use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Sight, Violation};
+use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
 use tenure_store::usage::{UsageFilter, UsageTotal, day_of};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, Store, StoreError, WakeStore};
@@ -99,10 +99,7 @@ impl AdminStore for ModelStore {
         self.look(|tables, _| {
             let (since, mut totals) = (day_of(filter.since), Vec::new());
             for ((day, tenant, kind, name), (amount, attempts)) in &tables.usage {
-                let seen = match &filter.sight {
-                    Sight::All => true,
-                    Sight::Tenant(own) => own == tenant,
-                };
+                let seen = filter.sight.tenant().is_none_or(|own| own == tenant);
                 if seen && *day >= since && filter.kind.as_ref().is_none_or(|wanted| wanted == kind) {
                     let (tenant, kind, name) = (tenant.clone(), kind.clone(), name.clone());
                     totals.push(UsageTotal { day: *day, tenant, kind, name, amount: *amount, attempts: *attempts });

@@ -15,6 +15,7 @@ on_each_store! {
     a_tenant_enqueues_for_itself_alone,
     a_key_makes_none_that_outlives_it,
     a_queue_is_known_to_everybody_at_once,
+    a_key_that_ended_elsewhere_ends_here_too,
 }
 
 async fn without_a_good_key_nobody_is_told_anything(place: Place) {
@@ -143,4 +144,20 @@ async fn a_queue_is_known_to_everybody_at_once(place: Place) {
     assert_eq!((invented.code(422), text(&invented.body["field"])), ("invalid", "gate"));
     place.root.put("/v1/rules/source:*", json!({ "concurrency": 2 })).await.ok(200);
     shop.post("/v1/jobs", json!({ "kind": "a", "gate": "source:ebay" })).await.ok(201);
+}
+
+/// By another server or by the command line: what is remembered here is forgotten soon. Who used it is written down, at the
+/// latest when the server stops.
+async fn a_key_that_ended_elsewhere_ends_here_too(mut place: Place) {
+    let key = place.new_key(None, "read").await;
+    let (id, _) = tenure_core::Credential::parse_key(key.reveal()).unwrap();
+    let caller = place.nobody().with("authorization", &format!("Bearer {}", key.reveal()));
+    caller.get("/v1/jobs").await.ok(200);
+    let sight = tenure_store::record::Sight::All;
+    let request = tenure_store::access::RevokeKey { sight, key: id.clone(), word: Default::default() };
+    place.store.revoke_key(request).await.unwrap();
+    let ended = async { while caller.get("/v1/jobs").await.status != 401 {} };
+    tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it is forgotten");
+    place.stop().await.unwrap();
+    assert!(place.store.find_key(&id).await.unwrap().unwrap().used_at.is_some(), "it was used");
 }

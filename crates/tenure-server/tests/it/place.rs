@@ -1,6 +1,5 @@
 //! A server on a fresh store, and keys to it.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
@@ -33,7 +32,7 @@ pub(crate) struct Place {
     stop: Option<oneshot::Sender<()>>,
     serving: Option<JoinHandle<()>>,
     keys: AtomicU32,
-    _kept: Option<Box<dyn Any + Send + Sync>>,
+    database: Option<Database>,
 }
 
 /// Makes a test for each store of an async function.
@@ -76,15 +75,10 @@ impl Place {
             PgOptions { clock: Clock::Manual(clock.clone()), connections_max: 6, ..PgOptions::default() };
         let store = PgStore::connect(&database.url, options_of_store).await.expect("connect");
         store.migrate().await.expect("migrate");
-        Self::on(Arc::new(store), clock, options(), Some(Box::new(database))).await
+        Self::on(Arc::new(store), clock, options(), Some(database)).await
     }
 
-    async fn on(
-        store: Arc<dyn Store>,
-        clock: ManualClock,
-        options: Options,
-        kept: Option<Box<dyn Any + Send + Sync>>,
-    ) -> Self {
+    async fn on(store: Arc<dyn Store>, clock: ManualClock, options: Options, database: Option<Database>) -> Self {
         let server = Server::bind(&store, options).expect("bind");
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -93,7 +87,7 @@ impl Place {
         }));
         let root = Caller { address, headers: Vec::new() };
         let (stop, serving) = (Some(stop), Some(serving));
-        let mut place = Self { store, clock, root, stop, serving, keys: AtomicU32::new(0), _kept: kept };
+        let mut place = Self { store, clock, root, stop, serving, keys: AtomicU32::new(0), database };
         place.root = place.key(None, ALL).await;
         place
     }
@@ -128,6 +122,11 @@ impl Place {
         };
         self.store.create_key(new).await.expect("make a key");
         key
+    }
+
+    /// Where its Postgres database is.
+    pub(crate) fn url(&self) -> &str {
+        &self.database.as_ref().expect("it is on Postgres").url
     }
 
     /// Nobody in particular.
