@@ -13,7 +13,7 @@ use tenure_store::operate::BATCH_MAX;
 
 use crate::command::{
     audit, bench, completions, config, dead, demo, dev, enqueue, gates, jobs, keys, migrate, partitions, queues, runs,
-    schedules, server, stats, tenants, usage, worker, workers,
+    schedules, server, stats, tenants, usage, webhooks, worker, workers,
 };
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -90,6 +90,7 @@ pub(crate) enum Command {
     Workers(workers::WorkersArgs),
     Tenants(tenants::TenantsArgs),
     Keys(keys::KeysArgs),
+    Webhooks(Box<webhooks::WebhooksArgs>),
     Stats(stats::StatsArgs),
     Usage(usage::UsageArgs),
     Audit(audit::AuditArgs),

@@ -20,6 +20,7 @@ pub(crate) mod server;
 pub(crate) mod stats;
 pub(crate) mod tenants;
 pub(crate) mod usage;
+pub(crate) mod webhooks;
 pub(crate) mod worker;
 pub(crate) mod workers;
 
@@ -110,6 +111,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Workers(args) => workers::run(args, &mut session).await,
             Command::Tenants(args) => tenants::run(args, &mut session).await,
             Command::Keys(args) => keys::run(args, &mut session).await,
+            Command::Webhooks(args) => webhooks::run(*args, &mut session).await,
             Command::Stats(args) => stats::run(args, &mut session).await,
             Command::Usage(args) => usage::run(args, &mut session).await,
             Command::Audit(args) => audit::run(args, &mut session).await,

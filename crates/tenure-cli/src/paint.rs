@@ -82,7 +82,9 @@ impl Paint {
             | JournalEvent::RunReopened
             | JournalEvent::PartitionResumed
             | JournalEvent::PartitionReset
-            | JournalEvent::WorkerOrdered => Self::Plain,
+            | JournalEvent::WorkerOrdered
+            | JournalEvent::EndpointPinged
+            | JournalEvent::DeliveriesResent => Self::Plain,
             JournalEvent::Pruned
             | JournalEvent::JournalDropped
             | JournalEvent::Rehomed
@@ -94,7 +96,10 @@ impl Paint {
             | JournalEvent::RunEnded
             | JournalEvent::TenantSet
             | JournalEvent::KeyCreated
-            | JournalEvent::KeyRevoked => Self::Bold,
+            | JournalEvent::KeyRevoked
+            | JournalEvent::EndpointSet
+            | JournalEvent::EndpointRemoved
+            | JournalEvent::EndpointDisabled => Self::Bold,
         }
     }
 }

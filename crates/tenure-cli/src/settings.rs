@@ -7,13 +7,14 @@
 //! - [`mod@file`]: `tenure.toml`, checked key by key
 //! - [`gates`], [`schedules`]: its tables of gates and schedules
 //! - [`location`]: what `database` and `data_dir` may say
-//! - [`worker`]: how a worker of this machine runs
+//! - [`worker`]: how a worker of this machine runs; [`webhooks`]: whom webhooks may reach
 
 mod file;
 mod gates;
 mod keys;
 mod location;
 mod schedules;
+mod webhooks;
 mod worker;
 
 use std::ffi::OsString;
@@ -29,6 +30,7 @@ use crate::failure::Failure;
 use file::SettingsFile;
 pub(crate) use location::Location;
 pub(crate) use schedules::FileSchedule;
+pub(crate) use webhooks::{WebhookSettings, new_key as new_webhook_key};
 pub(crate) use worker::{LogFormat, LogLevel, WorkerFlags, WorkerSettings};
 
 /// Everything a command needs to know, checked.
@@ -41,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) actor: Option<Setting<String>>,
     /// How a worker of this machine runs.
     pub(crate) worker: WorkerSettings,
+    /// Whom webhooks may reach, and what seals their secrets.
+    pub(crate) webhooks: WebhookSettings,
     /// What gates allow, as the file says.
     pub(crate) gates: Vec<(Pattern, GateRule)>,
     /// What is asked for again and again, as the file says.
@@ -96,6 +100,7 @@ impl Settings {
             tenant: tenant.map(|said| said.check(TenantName::new)).transpose()?,
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
             worker: WorkerSettings::resolve(worker, env, file)?,
+            webhooks: WebhookSettings::resolve(env, file)?,
             gates: file.map(|file| file.gates.clone()).unwrap_or_default(),
             schedules: file.map(|file| file.schedules.clone()).unwrap_or_default(),
             file: file.map(|file| file.path.clone()),

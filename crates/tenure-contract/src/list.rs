@@ -245,6 +245,18 @@ macro_rules! each_case {
             tenants_are_made_and_listed,
             what_happens_to_access_is_written_down,
             a_remote_worker_is_proven_by_its_token,
+            // webhook
+            an_endpoint_is_found_as_it_was_made,
+            an_endpoint_changes_and_a_repetition_does_not,
+            an_endpoint_for_callbacks_gets_no_url,
+            endpoints_and_deliveries_of_another_tenant_do_not_exist,
+            what_happened_while_nobody_listened_is_not_told,
+            a_delivery_is_stored_once_with_its_job,
+            an_event_concerns_those_who_listen,
+            a_try_is_written_down_and_may_disable_its_endpoint,
+            an_endpoint_for_callbacks_is_not_disabled_by_a_receiver,
+            deliveries_are_listed_and_sent_again,
+            a_delivery_ends_with_its_job_and_goes_with_it,
             // count
             endings_are_counted_by_queue_kind_and_way,
             a_queue_is_there_when_somebody_named_it,

@@ -77,6 +77,16 @@ pub enum JournalEvent {
     KeyRevoked,
     /// Somebody told a worker to go quiet, to stop or to go on.
     WorkerOrdered,
+    /// A webhook endpoint was made, changed, enabled, or given another secret.
+    EndpointSet,
+    /// A webhook endpoint was removed, and its deliveries with it.
+    EndpointRemoved,
+    /// A webhook endpoint gets nothing more until somebody enables it: by hand, or because its receiver is gone.
+    EndpointDisabled,
+    /// Somebody wants to see whether a webhook endpoint hears.
+    EndpointPinged,
+    /// Deliveries are sent again.
+    DeliveriesResent,
 }
 
 /// One row of the journal.
@@ -104,7 +114,7 @@ pub struct JournalRow {
 
 impl JournalEvent {
     /// Every event.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 44] = [
         Self::Claimed,
         Self::Ended(How::Succeeded),
         Self::Ended(How::Retry),
@@ -144,6 +154,11 @@ impl JournalEvent {
         Self::KeyCreated,
         Self::KeyRevoked,
         Self::WorkerOrdered,
+        Self::EndpointSet,
+        Self::EndpointRemoved,
+        Self::EndpointDisabled,
+        Self::EndpointPinged,
+        Self::DeliveriesResent,
     ];
 
     /// What the `journal` table stores; endings are 10 + the ending's own code.
@@ -181,6 +196,11 @@ impl JournalEvent {
             Self::KeyCreated => 39,
             Self::KeyRevoked => 40,
             Self::WorkerOrdered => 41,
+            Self::EndpointSet => 42,
+            Self::EndpointRemoved => 43,
+            Self::EndpointDisabled => 44,
+            Self::EndpointPinged => 45,
+            Self::DeliveriesResent => 46,
         }
     }
 
@@ -223,6 +243,11 @@ impl JournalEvent {
             Self::KeyCreated => "key_created",
             Self::KeyRevoked => "key_revoked",
             Self::WorkerOrdered => "worker_ordered",
+            Self::EndpointSet => "endpoint_set",
+            Self::EndpointRemoved => "endpoint_removed",
+            Self::EndpointDisabled => "endpoint_disabled",
+            Self::EndpointPinged => "endpoint_pinged",
+            Self::DeliveriesResent => "deliveries_resent",
             Self::Ended(how) => how.as_str(),
         }
     }
@@ -269,7 +294,12 @@ impl JournalEvent {
             | Self::TenantSet
             | Self::KeyCreated
             | Self::KeyRevoked
-            | Self::WorkerOrdered => None,
+            | Self::WorkerOrdered
+            | Self::EndpointSet
+            | Self::EndpointRemoved
+            | Self::EndpointDisabled
+            | Self::EndpointPinged
+            | Self::DeliveriesResent => None,
         }
     }
 }
@@ -283,7 +313,7 @@ mod tests {
         for event in JournalEvent::ALL {
             assert_eq!(JournalEvent::from_code(event.code()), Some(event));
         }
-        for code in [0, 10, 19, 42] {
+        for code in [0, 10, 19, 47] {
             assert_eq!(JournalEvent::from_code(code), None);
         }
     }

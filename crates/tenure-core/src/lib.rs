@@ -17,6 +17,7 @@
 //! - [`dedupe`], [`fold`]: when two things that were collected are one, and which of them stays
 //! - [`seal`]: the hash chain over the journal
 //! - [`key`]: API keys and worker tokens, and what they allow
+//! - [`webhook`]: what may be told to others, and how an endpoint chooses
 //! - [`worker_loop`], [`slot`]: the two state machines of a worker process
 //! - [`new_job`], [`name`], [`json`], [`priority`], [`invalid`]: every input, checked once
 //! - [`id`], [`time`]: the newtypes underneath
@@ -45,6 +46,7 @@ pub mod journal;
 pub mod seal;
 
 pub mod key;
+pub mod webhook;
 
 pub mod slot;
 pub mod worker_loop;
@@ -78,3 +80,4 @@ pub use priority::Priority;
 pub use run::{Part, RunId, RunState};
 pub use time::Timestamp;
 pub use unique::Unique;
+pub use webhook::{EndpointId, Events};

@@ -43,6 +43,8 @@ pub struct NewJob {
     pub idempotency_key: Option<String>,
     /// Trace context to continue, W3C `traceparent` or whatever the producer uses.
     pub trace: Option<String>,
+    /// Where to tell how it ended; the tenant's endpoint for callbacks signs it.
+    pub callback_url: Option<String>,
 }
 
 /// When a job is due.
@@ -74,6 +76,7 @@ impl NewJob {
             unique: None,
             idempotency_key: None,
             trace: None,
+            callback_url: None,
         }
     }
 
@@ -100,6 +103,9 @@ impl NewJob {
         }
         if let Some(trace) = &self.trace {
             check_text("trace", trace)?;
+        }
+        if let Some(url) = &self.callback_url {
+            crate::webhook::check_url("callback_url", url)?;
         }
         Ok(())
     }

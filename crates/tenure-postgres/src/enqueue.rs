@@ -11,9 +11,9 @@ use uuid::Uuid;
 use crate::call::Param;
 use crate::value::{Moment, get, millis, state};
 
-/// Whether none of them has a key: such jobs meet nobody.
+/// Whether none of them has a key or a callback: such jobs meet nobody.
 pub(crate) fn is_plain(jobs: &[NewJob]) -> bool {
-    jobs.iter().all(|job| job.unique.is_none() && job.idempotency_key.is_none())
+    jobs.iter().all(|job| job.unique.is_none() && job.idempotency_key.is_none() && job.callback_url.is_none())
 }
 
 /// The columns of `tenure.enqueue_rows`.
@@ -40,6 +40,8 @@ pub(crate) struct Columns<'a> {
     /// Empty as long as nobody has one.
     gates: Option<Vec<Option<&'a str>>>,
     parts: Option<Vec<String>>,
+    /// Empty as long as nobody has one.
+    callbacks: Option<Vec<Option<&'a str>>>,
     now: Option<Moment>,
 }
 
@@ -87,15 +89,9 @@ impl<'a> Columns<'a> {
         self.keys.push(unique.map(|u| u.key.as_str()));
         self.idempotency_keys.push(job.idempotency_key.as_deref());
         let gate = job.gate.as_ref().map(GateName::as_str);
-        match &mut self.gates {
-            Some(gates) => gates.push(gate),
-            None if gate.is_none() => {}
-            None => {
-                let mut gates = vec![None; self.ids.len() - 1];
-                gates.push(gate);
-                self.gates = Some(gates);
-            }
-        }
+        let before = self.ids.len() - 1;
+        push_rare(&mut self.gates, gate, before);
+        push_rare(&mut self.callbacks, job.callback_url.as_deref(), before);
     }
 
     /// The parameters of `enqueue_jobs.sql`.
@@ -107,7 +103,7 @@ impl<'a> Columns<'a> {
             (&self.keys, Type::TEXT_ARRAY),
             (&self.idempotency_keys, Type::TEXT_ARRAY),
         ];
-        let parts: [Param<'_>; 1] = [(&self.parts, Type::TEXT_ARRAY)];
+        let parts: [Param<'_>; 2] = [(&self.parts, Type::TEXT_ARRAY), (&self.callbacks, Type::TEXT_ARRAY)];
         [self.plain().as_slice(), &keys, &self.rest(), &parts].concat()
     }
 
@@ -144,6 +140,13 @@ impl<'a> Columns<'a> {
         names.sort_unstable();
         names.dedup();
         names
+    }
+}
+
+/// A value that most jobs do not have: there is no column before the first.
+fn push_rare<'a>(column: &mut Option<Vec<Option<&'a str>>>, value: Option<&'a str>, before: usize) {
+    if value.is_some() || column.is_some() {
+        column.get_or_insert_with(|| vec![None; before]).push(value);
     }
 }
 

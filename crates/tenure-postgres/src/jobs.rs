@@ -201,6 +201,7 @@ fn record(row: &Row, attempts: Vec<AttemptRecord>) -> Result<JobRecord, StoreErr
         rules: rules(row)?,
         losses: count(row, "losses")?,
         trace: get(row, "trace")?,
+        callback_url: get(row, "callback_url")?,
         lease: if summary.state == State::Running { get::<Option<i64>>(row, "lease")?.map(LeaseNo) } else { None },
         lease_expires_at: time_maybe(row, "lease_expires_at")?,
         heartbeat_at: time_maybe(row, "heartbeat_at")?,
@@ -210,7 +211,7 @@ fn record(row: &Row, attempts: Vec<AttemptRecord>) -> Result<JobRecord, StoreErr
     })
 }
 
-fn attempt(row: &Row) -> Result<AttemptRecord, StoreError> {
+pub(crate) fn attempt(row: &Row) -> Result<AttemptRecord, StoreError> {
     Ok(AttemptRecord {
         lease: LeaseNo(get(row, "lease")?),
         attempt: count(row, "attempt")?,

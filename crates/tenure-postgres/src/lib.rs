@@ -25,7 +25,7 @@
 //! # Layout
 //! - [`store`]: [`PgStore`], how it is opened
 //! - [`options`]: everything that can be set
-//! - `jobs`, `lease`, `schedule`, `journal`, `admin`, `worker`, `wake`: the verbs, by noun
+//! - `jobs`, `lease`, `schedule`, `journal`, `webhook`, `admin`, `worker`, `wake`: the verbs, by noun
 //! - [`tx`]: `within` and `complete_in`, inside a user's own transaction (`sqlx_tx`: the same for sqlx); `user_tx`: both
 //!   behind the port's [`UserTx`](tenure_store::UserTx)
 //! - [`sink`]: pages of rows into tables of the user's own
@@ -55,6 +55,7 @@ mod page;
 mod run;
 mod schedule;
 mod wake;
+mod webhook;
 mod worker;
 
 mod floor;

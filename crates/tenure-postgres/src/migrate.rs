@@ -52,6 +52,7 @@ pub const STEPS: &[Step] = migrations! {
     12 "0012_runs"
     13 "0013_access"
     14 "0014_usage"
+    15 "0015_webhooks"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

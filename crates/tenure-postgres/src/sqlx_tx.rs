@@ -114,6 +114,7 @@ fn to_json(job: &NewJob) -> String {
         fields.extend(unique.policy.window().map(|window| ("unique_window", window.as_secs_f64().to_string())));
     }
     fields.extend(job.idempotency_key.iter().map(|key| ("idempotency_key", quote(key))));
+    fields.extend(job.callback_url.iter().map(|url| ("callback_url", quote(url))));
     fields.extend(job.trace.iter().map(|trace| ("trace", quote(trace))));
     let fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     format!("{{{}}}", fields.join(","))

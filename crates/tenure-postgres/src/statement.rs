@@ -42,6 +42,20 @@ statements! {
     LIST_TENANTS = "list_tenants";
     /// Keys, a page or one.
     LIST_API_KEYS = "list_api_keys";
+    /// Webhook endpoints, a page or one.
+    LIST_ENDPOINTS = "list_endpoints";
+    /// A webhook endpoint, held.
+    HOLD_ENDPOINT = "hold_endpoint";
+    /// Writes a webhook endpoint.
+    SAVE_ENDPOINT = "save_endpoint";
+    /// Whom events concern.
+    LIST_SUBJECTS = "list_subjects";
+    /// Stores deliveries.
+    ADD_DELIVERIES = "add_deliveries";
+    /// Deliveries, a page.
+    LIST_DELIVERIES = "list_deliveries";
+    /// Deliveries in full.
+    SHOW_DELIVERIES = "show_deliveries";
     /// What was used.
     SUM_USAGE = "sum_usage";
     /// Keeps an answer.

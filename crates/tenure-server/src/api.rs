@@ -14,6 +14,7 @@ mod schedules;
 mod stats;
 mod tenants;
 mod usage;
+mod webhooks;
 mod workers;
 
 use axum::body::Bytes;
@@ -28,6 +29,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::problem::{METHOD_NOT_ALLOWED, NOT_FOUND, Problem};
+
+pub(crate) use webhooks::has_callbacks;
 
 /// Every route with its handler.
 pub(crate) fn router(app: App) -> Router {
@@ -66,6 +69,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(audit::routes())
         .merge(tenants::routes())
         .merge(keys::routes())
+        .merge(webhooks::routes())
         .merge(health::routes())
         .merge(problems::routes())
 }

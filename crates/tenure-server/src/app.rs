@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tenure_core::name::{GateName, QueueName};
+use tenure_core::name::{GateName, QueueName, TenantName};
 use tenure_core::{JobId, WorkerId, worker_loop};
 use tenure_store::worker::Order;
 use tenure_store::{Store, StoreError};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Duration, Instant};
 
+use crate::api::has_callbacks;
 use crate::keyring::Keyring;
 use crate::new_job::Ids;
 use crate::options::Options;
@@ -35,6 +36,8 @@ pub(crate) struct App {
     health: Arc<Mutex<Option<(Instant, bool)>>>,
     orders: Arc<Mutex<HashMap<WorkerId, (Instant, Order)>>>,
     turns: Arc<AtomicU64>,
+    /// Tenants that have an endpoint for callbacks, and when that was seen.
+    callbacks: Arc<Mutex<HashMap<TenantName, Instant>>>,
 }
 
 /// Most that is remembered of orders, and of gates; then all are asked for anew.
@@ -56,6 +59,7 @@ impl App {
             health: Arc::default(),
             orders: Arc::default(),
             turns: Arc::default(),
+            callbacks: Arc::default(),
         }
     }
 
@@ -124,6 +128,24 @@ impl App {
             known().insert(queue.clone());
         }
         Ok(is_there)
+    }
+
+    /// Whether a tenant has an endpoint that signs callbacks, as of a moment ago.
+    pub(crate) async fn signs_callbacks(&self, tenant: &TenantName) -> Result<bool, Problem> {
+        let known = || self.callbacks.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().get(tenant).is_some_and(|at| at.elapsed() < LOOK_EVERY) {
+            return Ok(true);
+        }
+        let began = Instant::now();
+        let signs = has_callbacks(self, tenant).await?;
+        if signs {
+            let mut known = known();
+            if known.len() >= KNOWN_MAX {
+                known.clear();
+            }
+            known.insert(tenant.clone(), began);
+        }
+        Ok(signs)
     }
 
     /// Whether a rule is set for this gate, so that an operator has thought of it.

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use tenure_core::Invalid;
+use tenure_webhooks::Endpoints;
 
 /// The port where nobody says otherwise.
 pub const PORT: u16 = 7400;
@@ -27,6 +28,8 @@ pub struct Options {
     pub bodies_bytes_max: usize,
     /// How long requests may take to end when the server stops.
     pub grace: Duration,
+    /// How webhook endpoints are made: where they may lead, and what seals their secrets.
+    pub webhooks: Endpoints,
 }
 
 /// Whether callers need keys.
@@ -49,6 +52,7 @@ impl Default for Options {
             body_bytes_max: 8 << 20,
             bodies_bytes_max: 256 << 20,
             grace: Duration::from_secs(10),
+            webhooks: Endpoints::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tenure_core::Invalid;
 use tenure_store::StoreError;
+use tenure_webhooks::EndpointError;
 use utoipa::ToSchema;
 
 use crate::new_job::BadLine;
@@ -54,6 +55,8 @@ codes! {
         "The body of a request has to arrive whole within 20 seconds. Nothing was done.";
     CONFLICT = "conflict" 409 "Its state does not allow this"
         "It is there, but where it stands this cannot be done: a job that has ended cannot be canceled, one that runs cannot be requeued, an idempotency key was used for another body. `detail` says what stands in the way.";
+    WEBHOOKS_OFF = "webhooks_off" 409 "Webhooks are not set up"
+        "The server has no key to seal the secrets of endpoints with. Its operator makes one with `tenure webhooks key` and sets `webhook_keys`.";
     LEASE_LOST = "lease_lost" 409 "The lease no longer holds the job"
         "A worker reported or renewed under a lease that is gone: it ran out and somebody else has the job, the job was canceled by force, or it ended otherwise. Nothing was changed. The worker drops its result.";
     TOO_LARGE = "too_large" 413 "The body is too large"
@@ -161,6 +164,16 @@ impl From<StoreError> for Problem {
             _ => return Self::internal("the store made no sense", &error),
         };
         Self::new(code, error.to_string())
+    }
+}
+
+impl From<EndpointError> for Problem {
+    fn from(error: EndpointError) -> Self {
+        match error {
+            EndpointError::Store(error) => error.into(),
+            EndpointError::Refused(refused) => Self::invalid("url", refused.to_string()),
+            _ => Self::new(WEBHOOKS_OFF, error.to_string()),
+        }
     }
 }
 

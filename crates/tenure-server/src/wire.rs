@@ -10,12 +10,13 @@ pub mod run;
 pub mod schedule;
 pub mod stats;
 pub mod usage;
+pub mod webhook;
 pub mod worker;
 
 use serde_json::value::{RawValue, to_raw_value};
 use tenure_core::{Json, Timestamp};
 
-fn date(at: Option<Timestamp>) -> Option<String> {
+pub(crate) fn date(at: Option<Timestamp>) -> Option<String> {
     at.map(|at| at.to_string())
 }
 

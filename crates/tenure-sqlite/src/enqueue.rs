@@ -17,6 +17,7 @@ use crate::show;
 use crate::tx::Tx;
 
 const ADD_JOB: &str = include_str!("sql/add_job.sql");
+const ADD_CALLBACK: &str = include_str!("sql/add_callback.sql");
 const TENANT_OF: &str = include_str!("sql/tenant_of.sql");
 const PUT_READY: &str = include_str!("sql/put_ready.sql");
 
@@ -126,6 +127,9 @@ impl<'t, 'c, 'j> Batch<'t, 'c, 'j> {
             && !matches!(part, Some(Part::Consolidate(_)))
         {
             self.take_room(queue, lining.fair.then_some(tenant), quota, job)?;
+        }
+        if let Some(url) = &job.callback_url {
+            self.tx.execute(ADD_CALLBACK, named_params! { ":job": blob(&job.id), ":url": url })?;
         }
         let state = if job.due == Due::WhenOpened { State::Waiting } else { State::Queued };
         let (line, priority) = (line.as_str(), job.priority);

@@ -66,6 +66,7 @@ mod schedule;
 mod access;
 mod admin;
 mod cache;
+mod delivery;
 mod journal;
 mod migrate;
 mod prune;
@@ -73,6 +74,7 @@ mod queue;
 mod usage;
 mod violations;
 mod wake;
+mod webhook;
 mod worker;
 
 #[cfg(feature = "mutants")]

@@ -13,6 +13,8 @@ use crate::tx::Tx;
 const PRUNABLE_JOBS: &str = include_str!("sql/prunable_jobs.sql");
 const PRUNE_ATTEMPTS: &str = include_str!("sql/prune_attempts.sql");
 const PRUNE_JOB: &str = include_str!("sql/prune_job.sql");
+const PRUNE_CALLBACK: &str = include_str!("sql/prune_callback.sql");
+const PRUNE_DELIVERY: &str = include_str!("sql/prune_delivery.sql");
 const FREE_KEY: &str = include_str!("sql/free_key.sql");
 const FREE_EXPIRED_KEYS: &str = include_str!("sql/free_expired_keys.sql");
 const FORGET_CANCEL_REQUEST: &str = include_str!("sql/forget_cancel_request.sql");
@@ -70,6 +72,8 @@ fn delete(tx: &Tx<'_>, prunable: &Prunable) -> Result<()> {
         };
         tx.execute(FREE_KEY, params)?;
     }
+    tx.execute(PRUNE_CALLBACK, named_params! { ":job": job })?;
+    tx.execute(PRUNE_DELIVERY, named_params! { ":job": job })?;
     tx.execute(PRUNE_ATTEMPTS, named_params! { ":job": job })?;
     tx.execute(PRUNE_JOB, named_params! { ":job": job })?;
     forget_cancel_request(tx, prunable.job)

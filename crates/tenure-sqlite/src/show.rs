@@ -26,6 +26,12 @@ pub(crate) fn show_job(tx: &Tx<'_>, sight: &Sight, job: JobId) -> Result<JobReco
     Ok(record)
 }
 
+/// The attempt that ended under a lease, if one did.
+pub(crate) fn attempt_under(tx: &Tx<'_>, job: JobId, lease: LeaseNo) -> Result<Option<AttemptRecord>> {
+    let attempts = tx.all(LIST_ATTEMPTS, named_params! { ":job": blob(&job) }, read_attempt)?;
+    Ok(attempts.into_iter().find(|attempt| attempt.lease == lease))
+}
+
 /// What a list shows of a job.
 pub(crate) fn summarize(tx: &Tx<'_>, job: JobId) -> Result<JobSummary> {
     let record = read_job(tx, &Sight::All, job)?;
@@ -148,6 +154,7 @@ fn read_record(row: &Row<'_>) -> Result<JobRecord> {
         rules,
         losses,
         trace: row.get(20)?,
+        callback_url: row.get(23)?,
         lease: None,
         lease_expires_at: None,
         heartbeat_at: None,

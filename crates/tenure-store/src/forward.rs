@@ -1,4 +1,4 @@
-//! For stores in front of another store: the verbs of runs and of access, passed on.
+//! For stores in front of another store: the verbs of runs, access and webhooks, passed on.
 
 /// Implements [`RunStore`](crate::RunStore) by the store that `$inner` leads to.
 #[doc(hidden)]
@@ -130,6 +130,91 @@ macro_rules! forward_access {
                 worker: tenure_core::WorkerId,
             ) -> Result<Option<$crate::access::RemoteToken>, StoreError> {
                 $crate::AccessStore::find_remote(&self.$inner, worker).await
+            }
+        }
+    };
+}
+
+/// Implements [`WebhookStore`](crate::WebhookStore) by the store that `$inner` leads to.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward_webhooks {
+    ($type:ty, $inner:ident) => {
+        #[async_trait::async_trait]
+        impl $crate::WebhookStore for $type {
+            async fn create_endpoint(
+                &self,
+                request: $crate::webhook::NewEndpoint,
+            ) -> Result<$crate::webhook::EndpointRecord, StoreError> {
+                $crate::WebhookStore::create_endpoint(&self.$inner, request).await
+            }
+
+            async fn list_endpoints(
+                &self,
+                filter: &$crate::webhook::EndpointFilter,
+            ) -> Result<Vec<$crate::webhook::EndpointRecord>, StoreError> {
+                $crate::WebhookStore::list_endpoints(&self.$inner, filter).await
+            }
+
+            async fn show_endpoint(
+                &self,
+                sight: &$crate::record::Sight,
+                endpoint: tenure_core::EndpointId,
+            ) -> Result<$crate::webhook::EndpointRecord, StoreError> {
+                $crate::WebhookStore::show_endpoint(&self.$inner, sight, endpoint).await
+            }
+
+            async fn change_endpoint(
+                &self,
+                request: $crate::webhook::ChangeEndpoint,
+            ) -> Result<$crate::webhook::EndpointRecord, StoreError> {
+                $crate::WebhookStore::change_endpoint(&self.$inner, request).await
+            }
+
+            async fn remove_endpoint(&self, request: $crate::webhook::OperateEndpoint) -> Result<(), StoreError> {
+                $crate::WebhookStore::remove_endpoint(&self.$inner, request).await
+            }
+
+            async fn ping_endpoint(&self, request: $crate::webhook::OperateEndpoint) -> Result<(), StoreError> {
+                $crate::WebhookStore::ping_endpoint(&self.$inner, request).await
+            }
+
+            async fn find_cursor(&self) -> Result<$crate::webhook::Cursor, StoreError> {
+                $crate::WebhookStore::find_cursor(&self.$inner).await
+            }
+
+            async fn list_subjects(
+                &self,
+                asked: Vec<(tenure_core::JobId, Option<tenure_core::LeaseNo>)>,
+            ) -> Result<Vec<$crate::webhook::EventSubject>, StoreError> {
+                $crate::WebhookStore::list_subjects(&self.$inner, asked).await
+            }
+
+            async fn put_deliveries(&self, request: $crate::webhook::PutDeliveries) -> Result<bool, StoreError> {
+                $crate::WebhookStore::put_deliveries(&self.$inner, request).await
+            }
+
+            async fn list_deliveries(
+                &self,
+                filter: &$crate::webhook::DeliveryFilter,
+            ) -> Result<Vec<$crate::webhook::DeliverySummary>, StoreError> {
+                $crate::WebhookStore::list_deliveries(&self.$inner, filter).await
+            }
+
+            async fn show_delivery(
+                &self,
+                sight: &$crate::record::Sight,
+                delivery: tenure_core::JobId,
+            ) -> Result<$crate::webhook::DeliveryRecord, StoreError> {
+                $crate::WebhookStore::show_delivery(&self.$inner, sight, delivery).await
+            }
+
+            async fn record_try(&self, request: $crate::webhook::RecordTry) -> Result<bool, StoreError> {
+                $crate::WebhookStore::record_try(&self.$inner, request).await
+            }
+
+            async fn resend_deliveries(&self, request: $crate::webhook::ResendDeliveries) -> Result<u64, StoreError> {
+                $crate::WebhookStore::resend_deliveries(&self.$inner, request).await
             }
         }
     };

@@ -9,6 +9,7 @@
 //! - [`enqueue`], [`lease`], [`gate`], [`schedule`], [`run`], [`operate`], [`record`], [`journal`], [`usage`], [`worker`]: requests
 //!   and replies
 //! - [`access`]: who may do what: tenants, keys, tokens of workers that come over HTTP
+//! - [`webhook`]: who is told what, and what came of it
 //! - [`cache`]: answers that are kept for a while
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
@@ -33,6 +34,7 @@ pub mod record;
 pub mod run;
 pub mod schedule;
 pub mod usage;
+pub mod webhook;
 pub mod worker;
 
 pub mod lines;
@@ -46,6 +48,6 @@ pub use error::StoreError;
 pub use into_store::IntoStore;
 pub use store::{
     AccessStore, AdminStore, CacheStore, GateStore, JobStore, JournalStore, LeaseStore, RunStore, ScheduleStore, Store,
-    WakeStore,
+    WakeStore, WebhookStore,
 };
 pub use user_tx::UserTx;

@@ -72,6 +72,8 @@ pub struct JobRecord {
     pub losses: u16,
     /// Trace context.
     pub trace: Option<String>,
+    /// Where its producer wants to be told how it ended.
+    pub callback_url: Option<String>,
     /// The lease that holds it.
     pub lease: Option<LeaseNo>,
     /// When that lease ends unless renewed.

@@ -3,6 +3,8 @@
 //! Two rules hold for all of them. A verb is one transaction: it happened whole or not at all. And every verb may be
 //! sent again after a lost reply: the second answer says what the first one did.
 
+mod webhooks;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +36,8 @@ use crate::schedule::{
 use crate::usage::{UsageFilter, UsageTotal};
 use crate::worker::{Beat, Order, OrderWorker, WorkerRecord};
 
+pub use webhooks::WebhookStore;
+
 /// A store: all nouns together.
 pub trait Store:
     JobStore
@@ -43,6 +47,7 @@ pub trait Store:
     + RunStore
     + CacheStore
     + AccessStore
+    + WebhookStore
     + JournalStore
     + AdminStore
     + WakeStore
@@ -56,6 +61,7 @@ impl<S> Store for S where
         + RunStore
         + CacheStore
         + AccessStore
+        + WebhookStore
         + JournalStore
         + AdminStore
         + WakeStore

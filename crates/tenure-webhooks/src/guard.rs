@@ -31,7 +31,7 @@ pub use target::{Target, URL_BYTES_MAX};
 pub struct GuardOptions {
     /// Refuses `http://`. True, but for development.
     pub https_only: bool,
-    /// Ports that may be called.
+    /// Ports that may be called; none in the list: any.
     pub ports: Vec<u16>,
     /// Addresses that may be called although they are not global unicast.
     pub allow: Vec<Cidr>,
@@ -92,7 +92,7 @@ impl Guard {
         if self.0.https_only && !target.is_https() {
             return Err(Invalid::new("url scheme", "http", "endpoints are called by https://").into());
         }
-        if !self.0.ports.contains(&target.port()) {
+        if !self.0.ports.is_empty() && !self.0.ports.contains(&target.port()) {
             let ports: Vec<String> = self.0.ports.iter().map(u16::to_string).collect();
             return Err(Invalid::new("url port", target.port(), format!("it is one of {}", ports.join(", "))).into());
         }

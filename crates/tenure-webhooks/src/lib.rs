@@ -1,8 +1,8 @@
 //! Webhooks out: whom they may reach, how one is sent, signed and tried again.
 //!
 //! Whoever registers an endpoint chooses where a server inside somebody's network will connect to, and what answers
-//! there may be anything: the guard decides the first, limits on time and bytes bear the second. Nothing here knows a
-//! database or a job; who delivers keeps the log and calls this once for each attempt.
+//! there may be anything: the guard decides the first, limits on time and bytes bear the second. What is told comes from
+//! the sealed journal, each delivery is a job, and the store keeps the log.
 //!
 //! ```text
 //!   url ──check_url──► Target ──resolve──► addresses ──check_addresses──► connect ──check the peer──► TLS ──► HTTP/1.1
@@ -25,6 +25,9 @@
 //! ```
 //!
 //! # Layout
+//! - [`teller`], [`event`]: from the journal to deliveries
+//! - [`deliver`](mod@deliver): the handler of the jobs that send them
+//! - [`endpoints`]: making endpoints, and giving them other secrets; [`resend`]: sending again
 //! - [`guard`]: which URLs and which addresses may be called
 //! - [`resolve`]: from a name to addresses
 //! - [`send`]: one request, within a deadline and a number of bytes
@@ -32,6 +35,14 @@
 //! - [`schedule`]: what follows from an answer or an error
 //! - [`sign`], [`prefix`], [`verify`]: the headers of a delivery, and the receiver's check of them
 //! - [`secret`], [`seal`](mod@seal): an endpoint's secret, and how it is kept in a database
+
+pub mod deliver;
+pub mod endpoints;
+pub mod event;
+pub mod resend;
+pub mod teller;
+
+mod ids;
 
 pub mod guard;
 pub mod resolve;
@@ -48,6 +59,8 @@ pub mod verify;
 pub mod seal;
 pub mod secret;
 
+pub use deliver::{DeliverWebhook, Deliverer, deliver};
+pub use endpoints::{EndpointError, Endpoints, Wish};
 pub use guard::{Cidr, Guard, GuardOptions, Refused, Target};
 pub use prefix::Prefix;
 pub use resolve::{Resolve, SystemResolver};
@@ -57,3 +70,4 @@ pub use secret::Secret;
 pub use send::{Roots, SendError, SendOptions, Sender};
 pub use sent::Sent;
 pub use sign::Delivery;
+pub use teller::Teller;

@@ -91,6 +91,11 @@ impl<'c> Enqueue<'c> {
         self.change(|job| job.trace = Some(trace.into()))
     }
 
+    /// Where to tell how it ended, by a webhook that the tenant's endpoint for callbacks signs.
+    pub fn callback_url(self, url: impl Into<String>) -> Self {
+        self.change(|job| job.callback_url = Some(url.into()))
+    }
+
     /// An id of the caller's own making (a uuid v7 of today): an enqueue sent twice is one job.
     pub fn id(self, id: JobId) -> Self {
         self.change(|job| job.id = id)

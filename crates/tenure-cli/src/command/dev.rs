@@ -35,5 +35,7 @@ impl DevArgs {
 }
 
 pub(crate) fn run(args: &DevArgs, session: &mut Session) -> Result<Answer, Failure> {
-    server::serve(session, Auth::Open, async |store, session| worker::build(&args.worker, session, store).await)
+    server::serve(session, Auth::Open, async |store, session| {
+        worker::build(&args.worker, session, store).await.map(Some)
+    })
 }

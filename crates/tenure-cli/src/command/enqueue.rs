@@ -32,7 +32,8 @@ Examples:
   tenure enqueue --file jobs.jsonl                     many, one JSON object a line; - is standard input
 
 A line of a file has the members kind, payload, queue, priority, delay, at, max_attempts, backoff, unique,
-unique_policy, idempotency_key, tenant, gate, trace and id; only kind is needed. Flags fill in what a line leaves out.
+unique_policy, idempotency_key, tenant, gate, trace, callback_url and id; only kind is needed. Flags fill in what a line
+leaves out.
   {\"kind\": \"invoice.send\", \"payload\": {\"order\": 42}, \"queue\": \"mail\", \"delay\": \"5m\"}
 
 Unique policies: while_active (until it ends), unless_failed (that, and after success), forever, window:10m.
@@ -87,6 +88,9 @@ pub(crate) struct EnqueueArgs {
     /// Trace context to continue, such as a W3C traceparent
     #[arg(long, value_name = "TEXT")]
     trace: Option<String>,
+    /// Where to tell how it ended; needs tenure webhooks create --callbacks
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
     /// Its id, a uuid of version 7; the same id again is the same job
     #[arg(long, value_name = "UUID", value_parser = job_id, conflicts_with = "file")]
     id: Option<JobId>,
@@ -111,6 +115,7 @@ pub(crate) async fn run(args: EnqueueArgs, session: &mut Session) -> Result<Answ
         gate: args.gate,
         tenant: session.tenant(args.tenant),
         trace: args.trace,
+        callback_url: args.callback_url,
         id: args.id,
     };
     match args.file {

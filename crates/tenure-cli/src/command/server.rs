@@ -1,19 +1,24 @@
 //! `tenure server`: the HTTP API, until told to stop.
 //!
-//! Beside the API runs a worker without kinds of its own: it takes back what dead workers held, fires schedules, counts
-//! runs and seals the journal. With it the server is enough where all workers come over HTTP. When an operator stops that
-//! worker, the server goes with it.
+//! Beside the API runs a worker of the server's own: it takes back what dead workers held, fires schedules, counts runs,
+//! seals the journal, and sends webhooks. With it the server is enough where all workers come over HTTP. When an operator
+//! stops that worker, the server goes with it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use tenure_core::gate::{GateRule, Pattern};
+use tenure_core::webhook::{DELIVERY_KIND, OWN_QUEUE};
 use tenure_server::server::BindError;
 use tenure_server::{Auth, Options, Server};
 use tenure_store::Store;
 use tenure_store::access::KeyFilter;
+use tenure_store::gate::SetRule;
+use tenure_store::operate::Word;
 use tenure_store::record::Sight;
+use tenure_webhooks::{Deliverer, Endpoints, SendOptions, Sender, SystemResolver, Teller, deliver};
 use tenure_worker::{Worker, signal};
 
 use super::{Answer, Session, worker};
@@ -21,8 +26,12 @@ use crate::failure::{Failure, exit};
 use crate::log;
 use crate::settings::WorkerFlags;
 
-/// The queue of the server's own jobs.
-const OWN_QUEUE: &str = "tenure";
+/// Webhooks that are sent at once.
+const DELIVERIES: u32 = 32;
+/// Of those, to one endpoint: a receiver that is slow does not keep the others waiting.
+const AT_ONCE: u32 = 4;
+/// Rules that are looked through.
+const RULES_MAX: u32 = 1_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,29 +61,47 @@ impl ServerArgs {
 }
 
 pub(crate) fn run(_: &ServerArgs, session: &mut Session) -> Result<Answer, Failure> {
-    serve(session, Auth::Keys, async |store, session| {
+    serve(session, Auth::Keys, async |store, _| {
         let keys = KeyFilter { sight: Sight::All, ended_too: false, after: None, limit: 1 };
         if store.list_keys(&keys).await?.is_empty() {
             tracing::warn!("there are no keys yet: tenure keys create --name ops --scopes enqueue,read,operate,admin");
         }
-        let settings = &session.settings.worker;
-        let worker = Worker::builder(store)
-            .grace(settings.grace.value)
-            .retention(Some(settings.retention.value))
-            .queue(OWN_QUEUE, 1);
-        Ok(match &settings.id {
-            Some(id) => worker.name(id.value.as_str()),
-            None => worker,
-        }
-        .build()?)
+        Ok(None)
     })
+}
+
+/// The worker of the server's own: its duties, and the jobs that send webhooks.
+fn own_worker(store: &Arc<dyn Store>, session: &Session, deliverer: Deliverer) -> Result<Worker, Failure> {
+    let settings = &session.settings.worker;
+    let worker = Worker::builder(store)
+        .grace(settings.grace.value)
+        .retention(Some(settings.retention.value))
+        .queue(OWN_QUEUE, DELIVERIES)
+        .state(deliverer)
+        .handle(deliver);
+    Ok(match &settings.id {
+        Some(id) => worker.name(id.value.as_str()),
+        None => worker,
+    }
+    .build()?)
+}
+
+/// Sends to each endpoint only so much at once, unless an operator says otherwise.
+async fn rule_endpoints(store: &Arc<dyn Store>) -> Result<(), Failure> {
+    let pattern: Pattern = format!("{DELIVERY_KIND}/*").parse()?;
+    if store.list_rules(RULES_MAX).await?.iter().any(|(known, _)| *known == pattern) {
+        return Ok(());
+    }
+    let rule = GateRule { concurrency: Some(AT_ONCE), ..GateRule::default() };
+    let word = Word { actor: Some("server".into()), reason: None };
+    Ok(store.set_rule(SetRule { pattern, rule: Some(rule), word }).await?)
 }
 
 /// Serves the API beside a worker until told to stop.
 pub(super) fn serve(
     session: &mut Session,
     auth: Auth,
-    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session) -> Result<Worker, Failure>,
+    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session) -> Result<Option<Worker>, Failure>,
 ) -> Result<Answer, Failure> {
     log::start(&session.settings.worker);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -88,7 +115,7 @@ pub(super) fn serve(
 async fn serve_until_told(
     session: &mut Session,
     auth: Auth,
-    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session) -> Result<Worker, Failure>,
+    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session) -> Result<Option<Worker>, Failure>,
 ) -> Result<Answer, Failure> {
     let unheard =
         |error: std::io::Error| Failure::new("server", exit::STORE, "the server cannot start").caused_by(&error);
@@ -100,10 +127,17 @@ async fn serve_until_told(
         () = &mut stop => return Ok(Answer::Done),
         store = worker::connect(session, false) => store?,
     };
+    let webhooks = &session.settings.webhooks;
+    let guard = match auth {
+        Auth::Keys => webhooks.guard(),
+        Auth::Open => webhooks.guard_for_trying_out()?,
+    };
+    let keys = webhooks.keys(&session.settings.location.value)?;
     let options = Options {
         listen: session.settings.worker.listen.value,
         auth,
         grace: session.settings.worker.grace.value,
+        webhooks: Endpoints::new(guard.clone(), keys.clone()),
         ..Options::default()
     };
     let server = Server::bind(&store, options).map_err(|error| match error {
@@ -114,6 +148,9 @@ async fn serve_until_told(
             Failure::new("listen", exit::REFUSED, message).caused_by(&error).hint(hint)
         }
     })?;
+    let sender = Sender::new(guard, SystemResolver, SendOptions::default())?;
+    let own = own_worker(&store, session, Deliverer::new(Arc::clone(&store), sender, keys))?;
+    rule_endpoints(&store).await?;
     let worker = worker(&store, session).await?;
     let url = format!("http://{}", server.address());
     match session.out.is_json() {
@@ -121,19 +158,26 @@ async fn serve_until_told(
         false => session.out.line(format!("Tenure serves {url}/v1 on {}.", session.settings.location.value)),
     }
     session.out.flush()?;
-    let (told, mut stopped) = tokio::sync::watch::channel(false);
-    let mut also_stopped = stopped.clone();
-    let serving = server.run_until(async move {
-        let _told_or_gone = stopped.wait_for(|told| *told).await;
-    });
+    let (told, stopped) = tokio::sync::watch::channel(false);
+    let until_told = || {
+        let mut stopped = stopped.clone();
+        async move {
+            let _told_or_gone = stopped.wait_for(|told| *told).await;
+        }
+    };
+    let serving = server.run_until(until_told());
+    let telling = Teller::new(Arc::clone(&store)).run_until(until_told());
+    // Without one of them something here would not be done any more: the server goes with it.
     let working = async {
-        let worked = worker.run_until(async move {
-            let _told_or_gone = also_stopped.wait_for(|told| *told).await;
-        });
-        let worked = worked.await;
-        // Without it nobody here would take back what dead workers held: the server goes with it.
+        let worked = own.run_until(until_told()).await;
         told.send_replace(true);
         worked
+    };
+    let also_working = async {
+        let Some(worker) = worker else { return Ok(()) };
+        let worked = worker.run_until(until_told()).await;
+        told.send_replace(true);
+        worked.map(|_| ())
     };
     let stopping = async {
         stop.await;
@@ -142,7 +186,9 @@ async fn serve_until_told(
     };
     tokio::select! {
         biased;
-        ended = async { tokio::join!(serving, working) } => ended.1.map_err(unheard).map(|_| Answer::Done),
+        ended = async { tokio::join!(serving, telling, working, also_working) } => {
+            ended.2.and(ended.3).map_err(unheard).map(|()| Answer::Done)
+        }
         () = stopping => Ok(Answer::Done),
     }
 }

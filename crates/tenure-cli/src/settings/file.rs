@@ -9,8 +9,22 @@ use super::{FileSchedule, Origin, Setting};
 use crate::failure::Failure;
 
 /// Every key whose value is text.
-const KEYS: [&str; 10] =
-    ["database", "data_dir", "tenant", "actor", "worker_id", "log", "log_level", "retention", "grace", "listen"];
+const KEYS: [&str; 14] = [
+    "database",
+    "data_dir",
+    "tenant",
+    "actor",
+    "worker_id",
+    "log",
+    "log_level",
+    "retention",
+    "grace",
+    "listen",
+    "webhook_keys",
+    "webhook_allow",
+    "webhook_http",
+    "webhook_ports",
+];
 /// The keys that are tables.
 const GATES: &str = "gates";
 const SCHEDULES: &str = "schedules";

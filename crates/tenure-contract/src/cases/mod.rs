@@ -16,6 +16,7 @@ mod complete;
 mod fail;
 mod release;
 mod snooze;
+mod webhook;
 
 mod cancel;
 mod force_cancel;
@@ -74,5 +75,6 @@ pub use self::journal::*;
 pub use self::refuse::*;
 pub use self::registry::*;
 pub use self::schedule::*;
+pub use self::webhook::*;
 
 pub use self::against_model::*;

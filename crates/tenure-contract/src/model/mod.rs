@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //! - `tables`: the rows, and the one function that lets core decide and writes what it says
-//! - `jobs`, `leases`, `gates`, `schedules`, `runs`, `cache`, `access`, `journal`, `admin`: the verbs by noun
+//! - `jobs`, `leases`, `gates`, `schedules`, `runs`, `cache`, `access`, `webhooks`, `journal`, `admin`: the verbs by noun
 //! - [`mutant`]: ways to break it on purpose, to see that the suite notices
 
 mod access;
@@ -20,6 +20,7 @@ mod run_steps;
 mod runs;
 mod schedules;
 mod tables;
+mod webhooks;
 
 pub mod mutant;
 

@@ -9,8 +9,8 @@ use tenure_core::name::{GateName, QueueName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::unique::Policy;
 use tenure_core::{
-    Effect, Event, How, Job, JobId, Json, KeyId, KindName, LeaseNo, Line, NewJob, Part, PartitionName, Refused, RunId,
-    State, Timestamp, WorkerId, apply,
+    Effect, EndpointId, Event, How, Job, JobId, Json, KeyId, KindName, LeaseNo, Line, NewJob, Part, PartitionName,
+    Refused, RunId, State, Timestamp, WorkerId, apply,
 };
 use tenure_store::StoreError;
 use tenure_store::access::{KeyRecord, RemoteToken};
@@ -19,12 +19,14 @@ use tenure_store::lease::EndJob;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
 use tenure_store::record::{AttemptRecord, Sight};
 use tenure_store::usage::{USAGE_NAME_CHARS_MAX, day_of};
+use tenure_store::webhook::{Cursor, EndpointRecord};
 use tenure_store::worker::WorkerRecord;
 
 use super::gates::GateRow;
 use super::run_steps as runs;
 use super::runs::{PartitionRow, RunRow, Said};
 use super::schedules::{ScheduleKey, ScheduleRow};
+use super::webhooks::Delivery;
 
 /// Everything the model holds.
 #[derive(Clone, Default)]
@@ -38,6 +40,10 @@ pub(super) struct Tables {
     pub(super) tenant_quotas: BTreeMap<TenantName, u32>,
     pub(super) api_keys: BTreeMap<KeyId, KeyRecord>,
     pub(super) remotes: BTreeMap<WorkerId, RemoteToken>,
+    pub(super) endpoints: BTreeMap<EndpointId, EndpointRecord>,
+    pub(super) deliveries: BTreeMap<JobId, Delivery>,
+    /// How far the journal is told.
+    pub(super) cursor: Option<Cursor>,
     pub(super) rules: BTreeMap<Pattern, GateRule>,
     pub(super) gates: BTreeMap<GateName, GateRow>,
     pub(super) schedules: BTreeMap<ScheduleKey, ScheduleRow>,

@@ -127,6 +127,12 @@ create table tenure.job (
 
 create index job_part on tenure.job (part) where part is not null;
 
+-- Where its producer wants to be told how it ended. Most have none.
+create table tenure.job_callback (
+  job uuid primary key,
+  url text not null check (octet_length(url) <= 2000)
+);
+
 -- state: 0 queued, 1 retryable, 2 waiting (run_at infinity until it is opened). Claiming deletes the row.
 create table tenure.ready (
   run_at timestamptz not null,

@@ -111,7 +111,7 @@ end $$;
 create function tenure.enqueue_rows(
   _ids uuid[], _tenants text[], _queues text[], _kinds text[], _payloads jsonb[], _priorities smallint[], _run_ats timestamptz[],
   _delays_ms bigint[], _waiting boolean[], _max_attempts smallint[], _max_losses smallint[], _backoffs text[], _traces text[],
-  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null, _gates text[] default null, _parts text[] default null)
+  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null, _gates text[] default null, _parts text[] default null, _callbacks text[] default null)
   returns table (ord int, job uuid, created boolean, state text) language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
@@ -195,6 +195,10 @@ begin
     select case when j.id = any (waits) then 'infinity' else j.run_at end, j.id, j.queue, j.line, j.priority, case when j.id = any (waits) then 2 else 0 end from j
   )
   select array_agg(j.id) into stored from j;
+  if _callbacks is not null then
+    insert into tenure.job_callback (job, url) select c.job, c.url from unnest(_ids, _callbacks) c (job, url) where c.url is not null and c.job = any (stored)
+      on conflict do nothing;                                     -- a job that the call names twice
+  end if;
   if stored <> '{}' and exists (select from tenure.queue q where q.id = any (queues)
       and (q.quota is not null or q.fair and exists (select from tenure.tenant t where t.id = any (tenants) and t.quota is not null))) then
     perform tenure.refuse_beyond_quota(stored);

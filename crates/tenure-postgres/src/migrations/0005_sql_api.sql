@@ -51,7 +51,8 @@ end $$;
 
 -- Checks everything a caller says of one job; answers the code of its uniqueness policy.
 create function tenure.check_job(_kind text, _payload jsonb, _queue text, _priority int, _delay_ms bigint, _run_at timestamptz, _tenant text, _max_attempts int,
-  _max_losses int, _backoff text, _unique_key text, _unique_policy text, _window_ms bigint, _unique_scope text, _idempotency_key text, _trace text, _gate text)
+  _max_losses int, _backoff text, _unique_key text, _unique_policy text, _window_ms bigint, _unique_scope text, _idempotency_key text, _trace text, _gate text,
+  _callback_url text default null)
   returns smallint language plpgsql as $$
 declare policy smallint; begin
   perform tenure.check_name('kind', _kind);
@@ -71,6 +72,9 @@ declare policy smallint; begin
   perform tenure.check_text('idempotency key', _idempotency_key);
   perform tenure.check_text('trace', _trace);
   if _gate is not null then perform tenure.check_name('gate', _gate); end if;
+  if _callback_url is not null and (_callback_url !~ '^https?://[^[:space:][:cntrl:]]+$' or octet_length(_callback_url) > 2000) then
+    perform tenure.refuse('callback_url', _callback_url, 'it is an https:// URL of at most 2000 bytes, without spaces');
+  end if;
   if _unique_key is null then return null; end if;
   policy := array_position(array['while_active', 'unless_failed', 'forever', 'window'], coalesce(_unique_policy, 'while_active'));
   if policy is null then perform tenure.refuse('unique policy', _unique_policy, 'it is while_active, unless_failed, forever or window'); end if;
@@ -83,20 +87,20 @@ create function tenure.enqueue(
   kind text, payload jsonb default '{}', queue text default 'default', priority int default 2, delay interval default null, run_at timestamptz default null,
   tenant text default 'default', max_attempts int default 5, max_losses int default null, backoff text default null, unique_key text default null,
   unique_policy text default null, unique_window interval default null, unique_scope text default null, idempotency_key text default null,
-  trace text default null, waiting boolean default false, id uuid default null, gate text default null)
+  trace text default null, waiting boolean default false, id uuid default null, gate text default null, callback_url text default null)
   returns table (job uuid, created boolean, state text) language plpgsql as $$
 declare
   losses int := coalesce(max_losses, max_attempts + 3);
   window_ms bigint := (extract(epoch from unique_window) * 1000)::bigint;
   delay_ms bigint := (extract(epoch from delay) * 1000)::bigint;
   policy smallint := tenure.check_job(kind, payload, queue, priority, delay_ms, run_at, tenant, max_attempts, losses, backoff, unique_key, unique_policy, window_ms,
-    unique_scope, idempotency_key, trace, gate);
+    unique_scope, idempotency_key, trace, gate, callback_url);
 begin
   return query select e.job, e.created, e.state from tenure.enqueue_rows(
     array[coalesce(id, tenure.new_id())], array[tenant], array[queue], array[kind], array[payload], array[priority::smallint], array[run_at], array[delay_ms],
     array[waiting], array[max_attempts::smallint], array[losses::smallint], array[backoff], array[trace],
     array[policy], array[case when policy = 4 then window_ms end], array[case when policy is not null then coalesce(unique_scope, kind) end], array[unique_key],
-    array[idempotency_key], null, array[gate]) e;
+    array[idempotency_key], null, array[gate], null, case when callback_url is not null then array[callback_url] end) e;
   perform tenure.wake(queue);
 end $$;
 
@@ -106,21 +110,21 @@ declare unknown text; begin
   if jsonb_typeof(jobs) is distinct from 'array' then perform tenure.refuse('jobs', coalesce(jsonb_typeof(jobs), 'null'), 'it is a JSON array of objects'); end if;
   select k into unknown from jsonb_array_elements(jobs) e cross join lateral jsonb_object_keys(e) k
     where k <> all (array['kind', 'payload', 'queue', 'priority', 'delay', 'run_at', 'tenant', 'max_attempts', 'max_losses', 'backoff', 'unique_key', 'unique_policy',
-      'unique_window', 'unique_scope', 'idempotency_key', 'trace', 'waiting', 'id', 'gate']) limit 1;
+      'unique_window', 'unique_scope', 'idempotency_key', 'trace', 'waiting', 'id', 'gate', 'callback_url']) limit 1;
   if unknown is not null then perform tenure.refuse('field', unknown, 'a job has the fields that are arguments of tenure.enqueue'); end if;
   return query
   with given as materialized (
     select n.ord, r.kind, coalesce(r.payload, '{}') as payload, coalesce(r.queue, 'default') as queue, coalesce(r.priority, 2) as priority, (r.delay * 1000)::bigint as delay_ms,
       r.run_at, coalesce(r.tenant, 'default') as tenant, coalesce(r.max_attempts, 5) as max_attempts, coalesce(r.max_losses, coalesce(r.max_attempts, 5) + 3) as max_losses,
       r.backoff, r.unique_key, r.unique_policy, (r.unique_window * 1000)::bigint as window_ms, coalesce(r.unique_scope, r.kind) as scope, r.idempotency_key, r.trace,
-      coalesce(r.waiting, false) as waiting, coalesce(r.id, tenure.new_id()) as id, r.gate
+      coalesce(r.waiting, false) as waiting, coalesce(r.id, tenure.new_id()) as id, r.gate, r.callback_url
     from jsonb_array_elements(jobs) with ordinality n (body, ord)
     cross join lateral jsonb_to_record(n.body) r (kind text, payload jsonb, queue text, priority int, delay double precision, run_at timestamptz, tenant text,
       max_attempts int, max_losses int, backoff text, unique_key text, unique_policy text, unique_window double precision, unique_scope text,
-      idempotency_key text, trace text, waiting boolean, id uuid, gate text)
+      idempotency_key text, trace text, waiting boolean, id uuid, gate text, callback_url text)
   ), checked as materialized (
     select g.*, tenure.check_job(g.kind, g.payload, g.queue, g.priority, g.delay_ms, g.run_at, g.tenant, g.max_attempts, g.max_losses, g.backoff, g.unique_key,
-      g.unique_policy, g.window_ms, g.scope, g.idempotency_key, g.trace, g.gate) as policy
+      g.unique_policy, g.window_ms, g.scope, g.idempotency_key, g.trace, g.gate, g.callback_url) as policy
     from given g
   ), lists as (
     select array_agg(c.id order by c.ord) as ids, array_agg(c.tenant order by c.ord) as tenants, array_agg(c.queue order by c.ord) as queues,
@@ -129,11 +133,12 @@ declare unknown text; begin
       array_agg(c.max_attempts::smallint order by c.ord) as attempts, array_agg(c.max_losses::smallint order by c.ord) as losses, array_agg(c.backoff order by c.ord) as backoffs,
       array_agg(c.trace order by c.ord) as traces, array_agg(c.policy order by c.ord) as policies,
       array_agg(case when c.policy = 4 then c.window_ms end order by c.ord) as windows, array_agg(case when c.policy is not null then c.scope end order by c.ord) as scopes,
-      array_agg(c.unique_key order by c.ord) as keys, array_agg(c.idempotency_key order by c.ord) as idempotency_keys, array_agg(c.gate order by c.ord) as gates
+      array_agg(c.unique_key order by c.ord) as keys, array_agg(c.idempotency_key order by c.ord) as idempotency_keys, array_agg(c.gate order by c.ord) as gates,
+      case when count(c.callback_url) > 0 then array_agg(c.callback_url order by c.ord) end as callbacks
     from checked c having count(*) > 0
   )
   select e.* from lists l cross join lateral tenure.enqueue_rows(l.ids, l.tenants, l.queues, l.kinds, l.payloads, l.priorities, l.run_ats, l.delays, l.waits, l.attempts,
-    l.losses, l.backoffs, l.traces, l.policies, l.windows, l.scopes, l.keys, l.idempotency_keys, null, l.gates) e order by e.ord;
+    l.losses, l.backoffs, l.traces, l.policies, l.windows, l.scopes, l.keys, l.idempotency_keys, null, l.gates, null, l.callbacks) e order by e.ord;
   perform tenure.wake(q) from (select distinct coalesce(e ->> 'queue', 'default') from jsonb_array_elements(jobs) e) d (q);
 end $$;
 

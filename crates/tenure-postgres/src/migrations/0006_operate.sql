@@ -192,6 +192,8 @@ declare gone uuid[]; mine uuid[]; begin
     where j.id = any (gone) and k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key and k.job = j.id
       and case k.policy when 1 then true when 2 then tenure.state_of(k.job) <> 'succeeded' when 3 then false else k.expires_at < coalesce(_now, clock_timestamp()) end;
   delete from tenure.cancel_request c where c.job = any (gone);
+  delete from tenure.job_callback c where c.job = any (gone);
+  delete from tenure.webhook_delivery d where d.job = any (gone);
   delete from tenure.attempt a where a.job = any (gone);
   delete from tenure.job j where j.id = any (gone);
   insert into tenure.journal (at, event, jobs) values (coalesce(_now, clock_timestamp()), 5, gone);

@@ -7,6 +7,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tenure_core::name::{GateName, KindName, QueueName, TenantName};
+use tenure_core::webhook::OWN_QUEUE;
 use tenure_core::{Invalid, JobId, NewJob, Scope};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
@@ -89,6 +90,9 @@ pub(crate) struct NewJobBody {
     /// Trace context to continue
     #[schema(min_length = 1, max_length = 500)]
     trace: Option<String>,
+    /// Where to tell how it ended; signed by the tenant's endpoint for callbacks, which has to be there
+    #[schema(max_length = 2000, example = "https://example.com/done")]
+    callback_url: Option<String>,
     /// A uuid of version 7, of now: a repeated request is the same job
     #[schema(format = Uuid)]
     id: Option<String>,
@@ -320,11 +324,18 @@ pub(super) async fn check_job(app: &App, caller: &Caller, text: &str, id: JobId)
     let mut draft = new_job::read(text)?;
     draft.tenant = Some(caller.acts_for(draft.tenant.take())?);
     let job = draft.into_job(id)?;
+    if caller.tenant.is_some() && job.queue.as_str() == OWN_QUEUE {
+        let detail = format!("queue `{OWN_QUEUE}` is refused: the server's own jobs wait there");
+        return Err(Problem::invalid("queue", detail));
+    }
     if caller.tenant.is_some() && !app.has_queue(&job.queue).await? {
         let detail = format!("queue `{}` is refused: there is none; an operator makes it", job.queue);
         return Err(Problem::invalid("queue", detail));
     }
     check_gate(app, caller, job.gate.as_ref()).await?;
+    if let Some(url) = &job.callback_url {
+        super::webhooks::check_callback(app, &job.tenant, url).await?;
+    }
     Ok(job)
 }
 

@@ -35,6 +35,8 @@ pub struct Draft {
     pub gate: Option<GateName>,
     /// Trace context to continue.
     pub trace: Option<String>,
+    /// Where to tell how it ended.
+    pub callback_url: Option<String>,
     /// Made by the client.
     pub id: Option<JobId>,
 }
@@ -53,6 +55,7 @@ impl Draft {
             tenant: self.tenant.or(flags.tenant),
             gate: self.gate.or(flags.gate),
             trace: self.trace.or(flags.trace),
+            callback_url: self.callback_url.or(flags.callback_url),
             ..self
         }
     }
@@ -79,6 +82,7 @@ impl Draft {
         job.idempotency_key = self.idempotency_key;
         job.gate = self.gate;
         job.trace = self.trace;
+        job.callback_url = self.callback_url;
         Ok(job)
     }
 }

@@ -13,7 +13,7 @@ use tenure_core::{Invalid, JobId, Json, Timestamp, duration};
 use super::draft::{Draft, max_attempts, policy, priority};
 
 /// Every member a line may have.
-pub const FIELDS: [&str; 17] = [
+pub const FIELDS: [&str; 18] = [
     "kind",
     "payload",
     "queue",
@@ -30,6 +30,7 @@ pub const FIELDS: [&str; 17] = [
     "tenant",
     "gate",
     "trace",
+    "callback_url",
     "id",
 ];
 
@@ -105,6 +106,7 @@ pub fn read(line: &str) -> Result<Draft, BadLine> {
             "idempotency_key" => draft.idempotency_key = Some(text("idempotency_key", raw)?),
             "tenant" => draft.tenant = Some(text("tenant", raw)?.parse()?),
             "trace" => draft.trace = Some(text("trace", raw)?),
+            "callback_url" => draft.callback_url = Some(text("callback_url", raw)?),
             "id" => draft.id = Some(text("id", raw)?.parse::<JobId>()?),
             _ => return Err(BadLine::at(&field, "no job has such a member")),
         }

@@ -43,6 +43,8 @@ pub struct JobDocument {
     /// Why its gate does not let it through, while it waits.
     waits_for: Option<WaitLine>,
     trace: Option<String>,
+    /// Where its producer wants to be told how it ended.
+    callback_url: Option<String>,
     lease: Option<i64>,
     lease_expires_at: Option<String>,
     heartbeat_at: Option<String>,
@@ -108,6 +110,7 @@ impl JobDocument {
             losses: job.losses,
             waits_for: gate.and_then(WaitLine::of),
             trace: job.trace.clone(),
+            callback_url: job.callback_url.clone(),
             lease: job.lease.map(|lease| lease.0),
             lease_expires_at: date(job.lease_expires_at),
             heartbeat_at: date(job.heartbeat_at),

@@ -44,6 +44,10 @@ impl Caller {
         self.call("PUT", path, Some(body.to_string().into_bytes())).await
     }
 
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Reply {
+        self.call("PATCH", path, Some(body.to_string().into_bytes())).await
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Reply {
         self.call("DELETE", path, None).await
     }

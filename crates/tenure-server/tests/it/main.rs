@@ -13,3 +13,4 @@ mod leases;
 mod operate;
 mod place;
 mod routes;
+mod webhooks;

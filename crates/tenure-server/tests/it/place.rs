@@ -15,6 +15,7 @@ use tenure_store::access::{NewKey, SetTenant};
 use tenure_store::clock::{Clock, ManualClock};
 use tenure_store::operate::Word;
 use tenure_store::{AdminStore, Store};
+use tenure_webhooks::{Endpoints, Guard, GuardOptions};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -53,7 +54,11 @@ macro_rules! on_each_store {
 /// Options for tests: any port, short times.
 pub(crate) fn options() -> Options {
     let listen = "127.0.0.1:0".parse().expect("an address");
-    Options { listen, grace: Duration::from_secs(5), ..Options::default() }
+    let allow = vec!["127.0.0.0/8".parse().expect("a range")];
+    let guard = Guard::new(GuardOptions { https_only: false, ports: Vec::new(), allow });
+    let keys = format!("test:{}", "5a".repeat(32)).parse().expect("a key");
+    let webhooks = Endpoints::new(guard, Some(keys));
+    Options { listen, grace: Duration::from_secs(5), webhooks, ..Options::default() }
 }
 
 impl Place {

@@ -1,7 +1,10 @@
 //! Every route of the document: whom it lets in, and what it tells a stranger.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tenure_core::Scope;
+use tenure_webhooks::Teller;
 
 use crate::conform::operations;
 use crate::http::{Caller, text};
@@ -25,6 +28,8 @@ fn fill(template: &str, job: &str) -> String {
         ("{partition}", "p"),
         ("{no}", "1"),
         ("{code}", "full"),
+        ("{endpoint}", NO_ENDPOINT),
+        ("{delivery}", NO_DELIVERY),
     ];
     let filled = words.iter().fold(template.to_owned(), |path, (hole, value)| path.replace(hole, value));
     assert!(!filled.contains('{'), "{filled}: what goes there?");
@@ -52,6 +57,8 @@ fn scope(operation: &Value) -> Option<&str> {
 }
 
 const NOBODYS: &str = "01933c5e-7b5a-7000-8000-000000000001";
+const NO_ENDPOINT: &str = "01933c5e-7b5a-7000-8000-00000000000e";
+const NO_DELIVERY: &str = "01933c5e-7b5a-7000-8000-00000000000d";
 
 /// Without a key 401, with a key of any other scope 403, and the document says which.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -103,6 +110,7 @@ async fn a_tenant_hears_nothing_of_another_on_any_route() {
         let job = text(&acme.post("/v1/jobs", secret.clone()).await.ok(201)["id"]).to_owned();
         acme.put("/v1/schedules/nightly", json!({ "cron": "@daily", "kind": "secret" })).await.ok(200);
         let key = acme.get("/v1/keys").await.ok(200)["items"][0]["id"].clone();
+        let (endpoint, delivery) = pinged(&place, &acme).await;
         let mut asked = 0;
         for (method, template, operation) in operations() {
             // What a tenant sets is its own from then on; runs have a test of their own.
@@ -111,6 +119,7 @@ async fn a_tenant_hears_nothing_of_another_on_any_route() {
                 continue;
             }
             let theirs = fill(&template, &job).replace("aaaaaaaaaaaa", text(&key));
+            let theirs = theirs.replace(NO_ENDPOINT, &endpoint).replace(NO_DELIVERY, &delivery);
             let nobodys = fill(&template, NOBODYS).replace("nightly", "never-set");
             let named = theirs != nobodys;
             let body = body(&method, &template);
@@ -128,8 +137,9 @@ async fn a_tenant_hears_nothing_of_another_on_any_route() {
             asked += 1;
             let of_nobody = rival.call(&method, &nobodys, body).await;
             let blind = |text: &str| {
-                [job.as_str(), NOBODYS, text_of(&key), "aaaaaaaaaaaa", "nightly", "never-set"]
-                    .iter()
+                let ids = [job.as_str(), NOBODYS, &endpoint, NO_ENDPOINT, &delivery, NO_DELIVERY];
+                ids.iter()
+                    .chain(&[text_of(&key), "aaaaaaaaaaaa", "nightly", "never-set"])
                     .fold(text.to_owned(), |text, id| text.replace(id, "ID"))
             };
             assert_eq!(heard.status, of_nobody.status, "{method} {theirs}");
@@ -143,6 +153,17 @@ async fn a_tenant_hears_nothing_of_another_on_any_route() {
         assert_eq!(taken.code(422), "invalid");
         assert_eq!(acme.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"], "queued", "nothing was done to it");
     }
+}
+
+/// An endpoint of a tenant's, and a delivery to it.
+async fn pinged(place: &Place, of: &Caller) -> (String, String) {
+    let made = of.post("/v1/webhooks", json!({ "url": "http://127.0.0.1:9/acme" })).await.ok(201);
+    let endpoint = text(&made["id"]).to_owned();
+    assert_eq!(of.post(&format!("/v1/webhooks/{endpoint}/ping"), json!({})).await.status, 202);
+    place.store.seal_journal().await.expect("seal");
+    Teller::new(Arc::clone(&place.store)).tell_all().await.expect("tell");
+    let delivery = of.get("/v1/deliveries").await.ok(200)["items"][0]["id"].clone();
+    (endpoint, text(&delivery).to_owned())
 }
 
 fn text_of(value: &Value) -> &str {

@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-postgres", &["tenure-core", "tenure-store"]),
     ("tenure-sqlite", &["tenure-core", "tenure-store"]),
     ("tenure-worker", &["tenure-core", "tenure-store"]),
-    ("tenure-server", &["tenure-core", "tenure-store"]),
+    ("tenure-server", &["tenure-core", "tenure-store", "tenure-webhooks"]),
     ("tenure-macros", &["tenure-core"]),
     ("tenure", &["tenure-core", "tenure-store", "tenure-worker", "tenure-macros", "tenure-postgres", "tenure-sqlite"]),
     (
@@ -37,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tenure-postgres",
             "tenure-sqlite",
             "tenure-bench",
+            "tenure-webhooks",
         ],
     ),
     (
@@ -45,7 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("tenure-sim", &["tenure-core", "tenure-store", "tenure-worker", "tenure-sqlite", "tenure-contract"]),
     ("tenure-tidy", &[]),
-    ("tenure-webhooks", &["tenure-core"]),
+    ("tenure-webhooks", &["tenure-core", "tenure-store", "tenure-worker"]),
     ("tenure-rabbitmq", &["tenure-core"]),
 ];
 

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod canary;
+mod delivering;
 mod dns;
 mod endless;
 mod hostile;
@@ -11,6 +12,8 @@ mod receiver;
 mod secrets;
 mod signing;
 mod slow;
+mod stage;
+mod telling;
 mod tls;
 mod urls;
 mod verifying;

@@ -28,6 +28,10 @@ tenure.toml knows these keys, all of them text:
   retention = \"7d\"                         how long ended jobs are kept
   grace     = \"30s\"                        how long running jobs may take to end
   listen    = \"127.0.0.1:7400\"             where tenure server listens
+  webhook_keys  = \"1:…\"                   what seals the secrets of endpoints: tenure webhooks key
+  webhook_allow = \"10.0.0.0/8\"            addresses that webhooks may reach although they are not public
+  webhook_http  = \"true\"                  whether they may be sent by http://
+  webhook_ports = \"443,8443\"              or any
 Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL or DATABASE_URL, the worker's
 name TENURE_WORKER_ID or WORKER_ID. Passwords are never shown.";
 
@@ -67,8 +71,8 @@ pub(super) fn run(session: &mut Session) -> Result<Answer, Failure> {
     Ok(Answer::Done)
 }
 
-fn rows(settings: &Settings) -> [Row; 9] {
-    let worker = &settings.worker;
+fn rows(settings: &Settings) -> [Row; 13] {
+    let (worker, webhooks) = (&settings.worker, &settings.webhooks);
     let tenant = optional("tenant", settings.tenant.as_ref(), ToString::to_string);
     let mut actor = optional("actor", settings.actor.as_ref(), Clone::clone);
     // Where nobody says who acts, it is the user.
@@ -83,6 +87,13 @@ fn rows(settings: &Settings) -> [Row; 9] {
         said("retention", &worker.retention, format),
         said("grace", &worker.grace, format),
         said("listen", &worker.listen, ToString::to_string),
+        optional("webhook_keys", webhooks.keys.as_ref(), |_| "set".to_owned()),
+        optional("webhook_allow", webhooks.allow.as_ref(), |ranges| joined(ranges)),
+        optional("webhook_http", webhooks.http.as_ref(), ToString::to_string),
+        optional("webhook_ports", webhooks.ports.as_ref(), |ports| match ports.is_empty() {
+            true => "any".to_owned(),
+            false => joined(ports),
+        }),
     ]
 }
 
@@ -93,6 +104,10 @@ fn said<T>(name: &'static str, setting: &Setting<T>, show: impl FnOnce(&T) -> St
 fn optional<T>(name: &'static str, setting: Option<&Setting<T>>, show: impl FnOnce(&T) -> String) -> Row {
     let nobody = Row { name, value: None, origin: Origin::Default.to_string() };
     setting.map_or(nobody, |setting| said(name, setting, show))
+}
+
+fn joined<T: ToString>(values: &[T]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 fn format(duration: &Duration) -> String {

@@ -87,6 +87,9 @@ fn print(job: &JobRecord, gate: Option<&GateRecord>, out: &mut Output) {
     if let Some(trace) = &job.trace {
         pairs.push(("trace", trace.as_str().into()));
     }
+    if let Some(url) = &job.callback_url {
+        pairs.push(("callback", printable(url).into()));
+    }
     pairs.push(("created", when(summary.created_at).into()));
     match summary.finished_at {
         Some(at) => pairs.push(("finished", when(at).into())),

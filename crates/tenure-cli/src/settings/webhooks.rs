@@ -1,0 +1,122 @@
+//! Webhooks: whom they may reach, and what their secrets are sealed with.
+//!
+//! Where no key is set, an embedded store has one in a file beside it, made when it is first needed: whoever copies the
+//! database alone has no secret of it.
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use tenure_core::Invalid;
+use tenure_webhooks::{Cidr, Guard, GuardOptions, MasterKeys};
+
+use super::file::SettingsFile;
+use super::{Location, Lookup, Setting, first};
+use crate::failure::{Failure, exit};
+
+/// Ports that may be called where nobody says otherwise.
+const PORTS: [u16; 2] = [80, 443];
+
+/// What is set about webhooks, checked.
+#[derive(Debug)]
+pub(crate) struct WebhookSettings {
+    pub(crate) keys: Option<Setting<MasterKeys>>,
+    /// Addresses that may be called although they are not public.
+    pub(crate) allow: Option<Setting<Vec<Cidr>>>,
+    /// Whether http:// may be called, too.
+    pub(crate) http: Option<Setting<bool>>,
+    /// Ports that may be called; none in the list: any.
+    pub(crate) ports: Option<Setting<Vec<u16>>>,
+}
+
+impl WebhookSettings {
+    pub(super) fn resolve(env: Lookup, file: Option<&SettingsFile>) -> Result<Self, Failure> {
+        let find = |name, key| first(name, key, env, file);
+        let keys = find("TENURE_WEBHOOK_KEYS", "webhook_keys")?;
+        let allow = find("TENURE_WEBHOOK_ALLOW", "webhook_allow")?;
+        let http = find("TENURE_WEBHOOK_HTTP", "webhook_http")?;
+        let ports = find("TENURE_WEBHOOK_PORTS", "webhook_ports")?;
+        Ok(Self {
+            keys: keys.map(|said| said.check(|text| text.parse())).transpose()?,
+            allow: allow.map(|said| said.check(|text| read_allow(&text))).transpose()?,
+            http: http.map(|said| said.check(|text| read_http(&text))).transpose()?,
+            ports: ports.map(|said| said.check(|text| read_ports(&text))).transpose()?,
+        })
+    }
+
+    /// Whom webhooks may reach.
+    pub(crate) fn guard(&self) -> Guard {
+        Guard::new(GuardOptions {
+            https_only: !self.http.as_ref().is_some_and(|http| http.value),
+            ports: self.ports.as_ref().map_or(PORTS.into(), |ports| ports.value.clone()),
+            allow: self.allow.as_ref().map(|allow| allow.value.clone()).unwrap_or_default(),
+        })
+    }
+
+    /// The same, and this machine itself by any port: for trying things out.
+    pub(crate) fn guard_for_trying_out(&self) -> Result<Guard, Invalid> {
+        let mut allow = self.allow.as_ref().map(|allow| allow.value.clone()).unwrap_or_default();
+        allow.push("127.0.0.0/8".parse()?);
+        allow.push("::1/128".parse()?);
+        Ok(Guard::new(GuardOptions { https_only: false, ports: Vec::new(), allow }))
+    }
+
+    /// What secrets are sealed with: as set, or from the file beside an embedded store.
+    pub(crate) fn keys(&self, location: &Location) -> Result<Option<MasterKeys>, Failure> {
+        match (&self.keys, location) {
+            (Some(keys), _) => Ok(Some(keys.value.clone())),
+            (None, Location::Sqlite(path)) => key_beside(path).map(Some),
+            (None, Location::Postgres(_)) => Ok(None),
+        }
+    }
+}
+
+/// A new key, as it is set.
+pub(crate) fn new_key(id: &str) -> Result<String, Failure> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)?;
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{id}:{digits}"))
+}
+
+/// The key in the file beside a database, which is made if it is not there.
+fn key_beside(database: &Path) -> Result<MasterKeys, Failure> {
+    let mut name = database.as_os_str().to_owned();
+    name.push(".webhook-key");
+    let path = PathBuf::from(name);
+    let unreadable = |error: &std::io::Error| {
+        let message = format!("the webhook key {} cannot be read or made", path.display());
+        Failure::new("settings", exit::USAGE, message).caused_by(error)
+    };
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(&path) {
+        Ok(mut file) => {
+            let key = new_key("embedded")?;
+            file.write_all(key.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| unreadable(&error))?;
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(unreadable(&error)),
+    }
+    let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&error))?;
+    text.trim()
+        .parse()
+        .map_err(|invalid: Invalid| Failure::new("settings", exit::USAGE, format!("{}: {invalid}", path.display())))
+}
+
+fn read_allow(text: &str) -> Result<Vec<Cidr>, Invalid> {
+    text.split(',').map(str::trim).filter(|range| !range.is_empty()).map(str::parse).collect()
+}
+
+fn read_http(text: &str) -> Result<bool, Invalid> {
+    text.parse().map_err(|_| Invalid::new("webhook_http", text, "it is true or false"))
+}
+
+fn read_ports(text: &str) -> Result<Vec<u16>, Invalid> {
+    let limit = "it is any, or ports with commas between, such as 443,8443";
+    if text == "any" {
+        return Ok(Vec::new());
+    }
+    text.split(',').map(|port| port.trim().parse().map_err(|_| Invalid::new("webhook_ports", text, limit))).collect()
+}

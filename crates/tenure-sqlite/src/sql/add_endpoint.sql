@@ -1,0 +1,3 @@
+-- add_endpoint.sql: a new webhook endpoint.
+insert into webhook_endpoint (id, tenant, url, events, prefix, secret, created_at)
+values (:id, :tenant, :url, :events, :prefix, :secret, :now);

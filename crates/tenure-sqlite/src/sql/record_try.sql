@@ -1,0 +1,8 @@
+-- record_try.sql: what came of a try.
+-- Zero rows means that the delivery is gone.
+update webhook_delivery
+set state = :state, finished_at = :finished_at,
+    tries = case when json_array_length(webhook_delivery.tries) < :most
+        then json_insert(webhook_delivery.tries, '$[#]', json(:entry)) else webhook_delivery.tries end
+where webhook_delivery.job = :job
+returning endpoint;
