@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use rusqlite::{Row, named_params};
 use tenure_core::journal::JournalEvent;
-use tenure_core::{EndpointId, JobId, LeaseNo, Timestamp};
+use tenure_core::{EndpointId, JobId, LeaseNo, TenantName, Timestamp};
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 use tenure_store::webhook::{
@@ -124,7 +124,11 @@ fn create_endpoint(tx: &Tx<'_>, request: &NewEndpoint) -> Result<EndpointRecord>
             false => Err(StoreError::Conflict(format!("endpoint {} is there already", request.id)).into()),
         };
     }
-    let tenant = queue::find_tenant(tx, &request.tenant)?;
+    // The default tenant is always there, also before its first job.
+    let tenant = match request.tenant == TenantName::default() {
+        true => Some(queue::ensure_tenant(tx, &request.tenant)?),
+        false => queue::find_tenant(tx, &request.tenant)?,
+    };
     let tenant = tenant.ok_or_else(|| StoreError::NotFound(format!("tenant {}", request.tenant)))?;
     let counts = tx.one(COUNT_ENDPOINTS, named_params! { ":tenant": tenant }, |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (all, callbacks): (u32, u32) = counts.unwrap_or_default();

@@ -11,7 +11,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tenure_core::journal::JournalRow;
+use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::webhook::{CALLBACK_EVENTS, event_type};
 use tenure_core::{EndpointId, JobId, Json, TenantName, Timestamp};
 use tenure_store::run::RunRecord;
@@ -98,7 +98,9 @@ impl Event {
     /// What happened to a job.
     pub(crate) fn of_job(row: &JournalRow, subject: &EventSubject) -> Option<Self> {
         let job = subject.job.to_string();
-        let attempt = subject.attempt.as_ref();
+        // By the time a claim is told its attempt may have ended: that is told by another event.
+        let ended = matches!(row.event, JournalEvent::Ended(_));
+        let attempt = subject.attempt.as_ref().filter(|_| ended);
         let mut omitted = Vec::new();
         let mut read = |name, value: Option<&'_ Option<Json>>| match value.and_then(Option::as_ref) {
             Some(value) if value.as_str().len() > VALUE_BYTES_MAX => {

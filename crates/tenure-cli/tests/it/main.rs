@@ -32,6 +32,7 @@ mod schedules;
 mod server;
 mod stats;
 mod unavailable;
+mod walk;
 mod watch;
 mod worker;
 mod workers;

@@ -112,6 +112,7 @@ fn is_conflict<T: std::fmt::Debug>(answer: &Result<T, StoreError>) {
 /// Every member; and the reply that was lost is answered again.
 pub async fn an_endpoint_is_found_as_it_was_made(t: Fixture) {
     is_missing(&t.store.create_endpoint(new_endpoint(&t, "acme")).await);
+    t.store.create_endpoint(new_endpoint(&t, "default")).await.expect("that one is always there");
     endpoint(&t, "acme").await;
     let new = new_endpoint(&t, "acme");
     let made = t.store.create_endpoint(new.clone()).await.expect("create");

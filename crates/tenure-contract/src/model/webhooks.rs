@@ -39,7 +39,9 @@ impl WebhookStore for ModelStore {
                 };
             }
             let NewEndpoint { id, tenant, url, events, prefix, secret, word } = request;
-            if !tables.tenants.contains(&tenant) {
+            if tenant == TenantName::default() {
+                tables.tenant_no(&tenant);
+            } else if !tables.tenants.contains(&tenant) {
                 return Err(StoreError::NotFound(format!("tenant {tenant}")));
             }
             let others: Vec<&EndpointRecord> =

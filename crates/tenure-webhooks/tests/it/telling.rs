@@ -29,6 +29,8 @@ async fn an_event_is_told_once_and_not_before_it_is_sealed() {
     let log = stage.tell().await;
     assert_eq!(types(&log), ["job.claimed", "job.succeeded"]);
     assert!(log.iter().all(|delivery| delivery.subject == job.id.to_string()));
+    let claimed: serde_json::Value = serde_json::from_str(&stage.delivery(log[0].job).await.body).unwrap();
+    assert!(claimed["payload"]["result"].is_null() && claimed["payload"]["ended_at"].is_null(), "{claimed}");
     let again = tokio::join!(stage.teller.tell_all(), stage.teller.tell_all());
     assert!(again.0.is_ok() && again.1.is_ok());
     assert_eq!(stage.log().await, log);

@@ -9,6 +9,7 @@ use crate::settings::new_webhook_key;
 
 const EXAMPLES: &str = "\
 Examples:
+  tenure webhooks key
   TENURE_WEBHOOK_KEYS=$(tenure webhooks key) tenure server
   TENURE_WEBHOOK_KEYS=$(tenure webhooks key --id 2027-01),$OLD tenure server    the first one seals, all open
 
