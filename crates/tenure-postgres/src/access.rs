@@ -17,6 +17,7 @@ use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{get, millis, named, time, time_maybe};
+use crate::wall::Seen;
 
 const SET_TENANT: Statement =
     Statement { name: "set_tenant", sql: "select tenure.set_tenant($1, $2, $3, $4, $5) as is_new" };
@@ -114,7 +115,7 @@ impl AccessStore for PgStore {
             (&request.word.reason, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
         ];
-        is_new(&self.call(Desk::Short, REVOKE_KEY, &params).await?)
+        is_new(&self.call_past(sight, Seen::Key(key), REVOKE_KEY, &params).await?)
     }
 
     async fn use_keys(&self, keys: Vec<KeyId>) -> Result<(), StoreError> {
@@ -177,7 +178,7 @@ impl PgStore {
             (&limit, Type::INT8),
             (&now, Type::TIMESTAMPTZ),
         ];
-        let rows = self.call(Desk::Short, statement::LIST_API_KEYS, &params).await?;
+        let rows = self.call_within(sight, Desk::Short, statement::LIST_API_KEYS, &params).await?;
         rows.iter().map(record).collect()
     }
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::{JobId, Timestamp, WorkerId};
 use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
-use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, Violation};
+use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, Migration, QueueRecord, SecondWall, Violation};
 use tenure_store::usage::{UsageFilter, UsageTotal};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, Store, StoreError};
@@ -60,6 +60,10 @@ impl AdminStore for PgStore {
             .await?;
         let row = rows.first().ok_or_else(|| StoreError::Corrupt("the registry gave no number".to_owned()))?;
         get(row, "id").map(WorkerId)
+    }
+
+    fn second_wall(&self) -> SecondWall {
+        self.wall()
     }
 
     async fn beat_worker(&self, beat: Beat) -> Result<Order, StoreError> {

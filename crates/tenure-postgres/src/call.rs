@@ -2,7 +2,8 @@
 //!
 //! Straight to the server a verb is a prepared statement that commits by itself. Through a pooler it is `begin` with
 //! settings, the unnamed statement and `commit`, sent together: still one round trip, and since all three are on their
-//! way before the first answer is awaited, giving up leaves no open transaction behind.
+//! way before the first answer is awaited, giving up leaves no open transaction behind. So is what a tenant asks for,
+//! with one more step in between (`wall.rs`).
 
 use std::time::{Duration, SystemTime};
 
@@ -16,6 +17,7 @@ use crate::options::Mode;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
+use crate::wall::Wall;
 
 /// A parameter and its type.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -71,6 +73,17 @@ impl PgStore {
         self.call_waking(desk, statement, params, &[]).await
     }
 
+    /// The same for a statement that is, or is about, what one tenant sees.
+    pub(crate) async fn call_walled(
+        &self,
+        wall: Wall<'_>,
+        desk: Desk,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, Failed> {
+        self.again(wall, desk, &wall.text(self.text(statement)), params, &[]).await
+    }
+
     /// The same for a statement that brings work to these queues: their idle workers are notified right behind it. Not by
     /// it: whoever has gone idle since it began is seen only after its commit. Where it brings nothing after all, they
     /// look once in vain.
@@ -81,9 +94,19 @@ impl PgStore {
         params: &[Param<'_>],
         wakes: &[&str],
     ) -> Result<Vec<Row>, Failed> {
-        let sql = self.text(statement);
+        self.again(Wall::Open, desk, &self.text(statement), params, wakes).await
+    }
+
+    async fn again(
+        &self,
+        wall: Wall<'_>,
+        desk: Desk,
+        sql: &str,
+        params: &[Param<'_>],
+        wakes: &[&str],
+    ) -> Result<Vec<Row>, Failed> {
         for attempt in 1.. {
-            match self.once(desk, &sql, params, wakes).await {
+            match self.once(wall, desk, sql, params, wakes).await {
                 Err(Failed::Said(error)) if is_retryable(&error) && attempt < TRIES => pause(attempt).await,
                 answer => return answer,
             }
@@ -91,10 +114,17 @@ impl PgStore {
         unreachable!("the loop above ends by returning")
     }
 
-    async fn once(&self, desk: Desk, sql: &str, params: &[Param<'_>], wakes: &[&str]) -> Result<Vec<Row>, Failed> {
+    async fn once(
+        &self,
+        wall: Wall<'_>,
+        desk: Desk,
+        sql: &str,
+        params: &[Param<'_>],
+        wakes: &[&str],
+    ) -> Result<Vec<Row>, Failed> {
         let connection = self.pools().get(desk).await.map_err(Failed::Other)?;
         let deadline = desk.deadline(self.options());
-        let answer = tokio::time::timeout(deadline, self.send(&connection, desk, sql, params, wakes)).await;
+        let answer = tokio::time::timeout(deadline, self.send(&connection, wall, desk, sql, params, wakes)).await;
         match answer {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(error)) => {
@@ -114,12 +144,14 @@ impl PgStore {
     async fn send(
         &self,
         connection: &Object,
+        wall: Wall<'_>,
         desk: Desk,
         sql: &str,
         params: &[Param<'_>],
         wakes: &[&str],
     ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        if self.options().mode != Mode::Pooled && desk != Desk::Hasty {
+        let is_open = matches!(wall, Wall::Open);
+        if is_open && self.options().mode != Mode::Pooled && desk != Desk::Hasty {
             let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
             let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
             let prepared = connection.prepare_typed_cached(sql, &types).await?;
@@ -143,15 +175,19 @@ impl PgStore {
                 never = wake => never,
             };
         }
-        let begin = format!("begin isolation level read committed; {}", desk.settings(self.options(), "set local"));
-        // Biased: the three are sent in this order. Joined, not tried: `commit` must be sent even when `begin` fails.
-        let (began, rows, committed) = tokio::join!(
+        let settings = desk.settings(self.options(), "set local");
+        let begin = format!("begin isolation level read committed; {settings}{}", wall.role());
+        // Biased: the four are sent in this order. Joined, not tried: `commit` must be sent even when `begin` fails. What
+        // fails to pass the wall has ended the transaction, and the statement behind it does nothing.
+        let (began, passed, rows, committed) = tokio::join!(
             biased;
             connection.batch_execute(&begin),
+            wall.pass(connection),
             connection.query_typed(sql, params),
             connection.batch_execute("commit")
         );
         began?;
+        passed?;
         let rows = rows?;
         committed.map(|()| rows)
     }

@@ -19,6 +19,7 @@ use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{count, get, how, job_id, millis, named, priority, state, time, time_maybe};
+use crate::wall::Seen;
 
 /// From so many jobs on an enqueue is bulk work.
 const BULK: usize = 500;
@@ -66,7 +67,8 @@ impl JobStore for PgStore {
     async fn show_job(&self, sight: &Sight, job: JobId) -> Result<JobRecord, StoreError> {
         let rows = self.show(sight, &[*job.as_uuid()]).await?;
         let row = rows.first().ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
-        let attempts = self.call(Desk::Long, statement::SHOW_ATTEMPTS, &[(job.as_uuid(), Type::UUID)]).await?;
+        let (tenant, params) = (tenant(sight), [(job.as_uuid() as _, Type::UUID)]);
+        let attempts = self.call_within(tenant.as_deref(), Desk::Long, statement::SHOW_ATTEMPTS, &params).await?;
         record(row, attempts.iter().map(attempt).collect::<Result<_, _>>()?)
     }
 
@@ -91,7 +93,7 @@ impl JobStore for PgStore {
             (&word.reason, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
         ];
-        let rows = self.call(Desk::Short, CANCEL, &params).await?;
+        let rows = self.call_past(tenant.as_deref(), Seen::Job(job.as_uuid()), CANCEL, &params).await?;
         match rows.first().map(|row| get::<&str>(row, "answer")).transpose()? {
             Some("canceled") => Ok(Canceled::Now),
             Some("requested") => Ok(Canceled::Requested),
@@ -120,13 +122,14 @@ impl PgStore {
             (&word.reason, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
         ];
-        self.call(Desk::Short, statement, &params).await?;
+        self.call_past(tenant.as_deref(), Seen::Job(job.as_uuid()), statement, &params).await?;
         Ok(())
     }
 
     async fn show(&self, sight: &Sight, ids: &[Uuid]) -> Result<Vec<Row>, StoreError> {
         let tenant = tenant(sight);
-        self.call(Desk::Long, statement::SHOW_JOBS, &[(&ids, Type::UUID_ARRAY), (&tenant, Type::TEXT)]).await
+        let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&tenant, Type::TEXT)];
+        self.call_within(tenant.as_deref(), Desk::Long, statement::SHOW_JOBS, &params).await
     }
 
     /// The ids of a page, each state by the index that keeps it flat.
@@ -143,10 +146,13 @@ impl PgStore {
             (&before, Type::UUID),
             (&limit, Type::INT8),
         ];
+        let list = async |statement, params: Vec<Param<'_>>| {
+            self.call_within(tenant.as_deref(), Desk::Long, statement, &params).await
+        };
         if filter.stuck_for.is_some() || filter.state == Some(State::Running) {
             let (stuck, now) = (filter.stuck_for.map(millis), self.moment());
             let own: [Param<'_>; 2] = [(&stuck, Type::INT8), (&now, Type::TIMESTAMPTZ)];
-            return self.call(Desk::Long, statement::LIST_RUNNING, &[common.as_slice(), &own].concat()).await;
+            return list(statement::LIST_RUNNING, [common.as_slice(), &own].concat()).await;
         }
         let ready = |code: i16| (statement::LIST_READY, code);
         let ended = |how: How| (statement::LIST_UNSUCCESSFUL, how.code());
@@ -160,11 +166,11 @@ impl PgStore {
             None | Some(State::Succeeded | State::Running) => {
                 let succeeded = filter.state.is_some();
                 let own: [Param<'_>; 1] = [(&succeeded, Type::BOOL)];
-                return self.call(Desk::Long, statement::LIST_JOBS, &[common.as_slice(), &own].concat()).await;
+                return list(statement::LIST_JOBS, [common.as_slice(), &own].concat()).await;
             }
         };
         let own: [Param<'_>; 1] = [(&code, Type::INT2)];
-        self.call(Desk::Long, statement, &[common.as_slice(), &own].concat()).await
+        list(statement, [common.as_slice(), &own].concat()).await
     }
 }
 

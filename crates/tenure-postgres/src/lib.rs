@@ -33,7 +33,8 @@
 //! - `gather`: enqueues that come at the same time share a transaction
 //! - `call`, `pool`, `tls`: one round trip, with a deadline
 //! - `error`, `value`: what the server says, in our words
-//! - [`migrate`](mod@migrate): bringing the schema up, safely
+//! - [`migrate`](mod@migrate): bringing the schema up, safely; [`roles`]: who may do what in it; `wall`: what tenants ask
+//!   for runs as one of them
 
 pub mod options;
 pub mod sink;
@@ -63,6 +64,7 @@ mod fold;
 mod gate;
 mod gather;
 pub mod migrate;
+pub mod roles;
 
 mod access;
 mod cache;
@@ -71,6 +73,7 @@ mod error;
 mod pool;
 mod tls;
 mod value;
+mod wall;
 
 #[cfg(feature = "mutants")]
 pub mod mutant;

@@ -53,14 +53,15 @@ pub const STEPS: &[Step] = migrations! {
     13 "0013_access"
     14 "0014_usage"
     15 "0015_webhooks"
+    16 "0016_own_views"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.
-const MIGRATE_LOCK: i64 = 0x7e97_0001;
+pub(crate) const MIGRATE_LOCK: i64 = 0x7e97_0001;
 /// How long a migration waits for its table locks before it lets others pass.
-const LOCK_WAIT_MS: u32 = 3_000;
+pub(crate) const LOCK_WAIT_MS: u32 = 3_000;
 /// How often it tries.
-const TRIES: u32 = 20;
+pub(crate) const TRIES: u32 = 20;
 
 const APPLIED: Statement = Statement {
     name: "applied_migrations",
@@ -95,6 +96,9 @@ pub(crate) async fn up(store: &PgStore) -> Result<Vec<Migration>, StoreError> {
             break;
         }
     }
+    if !done.is_empty() {
+        store.bind_again().await?;
+    }
     Ok(done)
 }
 
@@ -114,7 +118,7 @@ pub(crate) async fn list(store: &PgStore) -> Result<Vec<Migration>, StoreError> 
 }
 
 impl PgStore {
-    /// Refuses a schema newer than this program, and a database restored from another cluster: transaction ids start
+    /// Looks how the second wall stands. Refuses a schema newer than this program, and a database restored from another cluster: transaction ids start
     /// anew there, and sealing would silently miss rows.
     pub(crate) async fn check_home(&self) -> Result<(), StoreError> {
         const LOOK: Statement = Statement {
@@ -128,17 +132,21 @@ impl PgStore {
             rows => rows?,
         };
         let Some(row) = rows.first() else { return Ok(()) };
-        let known = STEPS.len() as i32;
+        let known = newest();
         if let Some(version) = get::<Option<i32>>(row, "version")?.filter(|version| *version > known) {
             return Err(newer(version));
         }
         match (get::<Option<i64>>(row, "home")?, get::<i64>(row, "here")?) {
-            (Some(home), here) if home != here => Err(StoreError::Schema(format!(
-                "this database comes from another cluster (system identifier {home}, here it is {here}): \
-                 run `tenure migrate rehome` once to begin a new era of its journal"
-            ))),
-            _ => Ok(()),
+            (Some(home), here) if home != here => {
+                return Err(StoreError::Schema(format!(
+                    "this database comes from another cluster (system identifier {home}, here it is {here}): \
+                     run `tenure migrate rehome` once to begin a new era of its journal"
+                )));
+            }
+            _ => {}
         }
+        self.set_wall(self.look_at_wall().await?);
+        Ok(())
     }
 
     /// Begins a new era of the journal in the cluster the database lives in now.
@@ -202,7 +210,7 @@ async fn apply(connection: &mut Object, step: &Step) -> Result<bool, Stopped> {
         let (version, checksums) = read().map_err(Stopped::Refused)?;
         applied.insert(version, checksums);
     }
-    if let Some(version) = applied.keys().max().filter(|version| **version > STEPS.len() as i32) {
+    if let Some(version) = applied.keys().max().filter(|version| **version > newest()) {
         return Err(Stopped::Refused(newer(*version)));
     }
     if let Some((theirs, ours)) = applied.get(&step.version) {
@@ -222,8 +230,13 @@ async fn apply(connection: &mut Object, step: &Step) -> Result<bool, Stopped> {
     Ok(true)
 }
 
+/// The version that this program brings a schema to.
+fn newest() -> i32 {
+    STEPS.last().map_or(0, |step| step.version)
+}
+
 fn newer(version: i32) -> StoreError {
-    let known = STEPS.len();
+    let known = newest();
     StoreError::Schema(format!(
         "the schema is at version {version} and this program knows up to {known}: use a newer program"
     ))

@@ -86,7 +86,7 @@ impl PgStore {
             (&limit, Type::INT8),
             (&now, Type::TIMESTAMPTZ),
         ];
-        let rows = self.call(Desk::Long, statement::LIST_PARTITIONS, &params).await?;
+        let rows = self.call_within(tenant.as_deref(), Desk::Long, statement::LIST_PARTITIONS, &params).await?;
         rows.iter().map(|row| Ok(read(row)?.0)).collect()
     }
 

@@ -238,7 +238,8 @@ impl PgStore {
             (&limit, Type::INT8),
             (&only, Type::UUID),
         ];
-        self.call(Desk::Long, statement::LIST_RUNS, &params).await?.iter().map(record).collect()
+        let rows = self.call_within(tenant.as_deref(), Desk::Long, statement::LIST_RUNS, &params).await?;
+        rows.iter().map(record).collect()
     }
 
     /// One run, held by this transaction in the way that the statement says.
@@ -250,6 +251,7 @@ impl PgStore {
         run: RunId,
     ) -> Result<RunRecord, Failed> {
         let tenant = tenant(sight);
+        self.see_run(tx.client(), tenant.as_deref(), run.as_uuid()).await?;
         let params: [Param<'_>; 2] = [(run.as_uuid(), Type::UUID), (&tenant, Type::TEXT)];
         let row = tx.query_typed_opt(&self.text(statement), &params).await?;
         let row = row.ok_or_else(|| StoreError::NotFound(format!("run {run}")))?;

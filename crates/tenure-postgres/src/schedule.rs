@@ -19,6 +19,7 @@ use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{Moment, count, get, job_id, millis, named, priority, state, time};
+use crate::wall::Seen;
 
 const PUT_SCHEDULE: Statement = Statement {
     name: "put_schedule",
@@ -83,7 +84,7 @@ impl ScheduleStore for PgStore {
             (&request.word.reason, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
         ];
-        self.call(Desk::Short, REMOVE_SCHEDULE, &params).await?;
+        self.call_past(Some(tenant), Seen::Schedule(name), REMOVE_SCHEDULE, &params).await?;
         Ok(())
     }
 
@@ -98,7 +99,7 @@ impl ScheduleStore for PgStore {
             (&request.word.actor, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
         ];
-        self.call(Desk::Short, SWITCH_SCHEDULE, &params).await?;
+        self.call_past(Some(tenant), Seen::Schedule(name), SWITCH_SCHEDULE, &params).await?;
         Ok(())
     }
 
@@ -117,7 +118,7 @@ impl ScheduleStore for PgStore {
         let row = rows.first().ok_or_else(|| StoreError::NotFound(format!("schedule {name}")))?;
         let record = record(row)?;
         let params: [Param<'_>; 2] = [(&record.id.0, Type::INT8), (&i64::from(FIRES_KEPT), Type::INT8)];
-        let rows = self.call(Desk::Short, statement::LIST_FIRES, &params).await?;
+        let rows = self.call_within(Some(tenant.as_str()), Desk::Short, statement::LIST_FIRES, &params).await?;
         Ok((record, rows.iter().map(fire).collect::<Result<_, _>>()?))
     }
 
@@ -178,7 +179,7 @@ impl PgStore {
             (&limit, Type::INT8),
             (&now, Type::TIMESTAMPTZ),
         ];
-        self.call(Desk::Short, statement::LIST_SCHEDULES, &params).await
+        self.call_within(tenant, Desk::Short, statement::LIST_SCHEDULES, &params).await
     }
 }
 

@@ -1,10 +1,11 @@
 //! [`PgStore`]: a handle to Tenure's schema in one Postgres database.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tenure_store::lines::Lines;
+use tenure_store::record::SecondWall;
 use tenure_store::{IntoStore, Store, StoreError};
 
 use crate::floor::Floors;
@@ -15,6 +16,7 @@ use crate::statement::Statement;
 use crate::tls::{self, Target};
 use crate::value::Moment;
 use crate::wake::Listener;
+use crate::wall::NOT_INSTALLED;
 
 /// How the connections of a [separate](tenure_store::AdminStore::separate) store show in `pg_stat_activity`.
 const KEEPER: &str = "tenure-keeper";
@@ -34,6 +36,7 @@ struct Inner {
     lines: Lines,
     listener: Listener,
     gather: Gather,
+    wall: OnceLock<SecondWall>,
 }
 
 impl PgStore {
@@ -55,7 +58,9 @@ impl PgStore {
         // What it asks is answered in a millisecond or not at all, and a lease's end does not wait for a long deadline.
         let deadline = self.0.options.deadline.min(KEEPER_DEADLINE);
         let options = self.0.options.clone();
-        Self::open(target, PgOptions { connections_max: KEEPER_CONNECTIONS_MAX, deadline, ..options })
+        let keeper = Self::open(target, PgOptions { connections_max: KEEPER_CONNECTIONS_MAX, deadline, ..options })?;
+        keeper.set_wall(self.wall());
+        Ok(keeper)
     }
 
     fn open(target: Target, options: PgOptions) -> Result<Self, StoreError> {
@@ -68,6 +73,7 @@ impl PgStore {
             floors: Floors::default(),
             listener: Listener::new(target),
             gather: Gather::default(),
+            wall: OnceLock::new(),
         })))
     }
 
@@ -93,6 +99,16 @@ impl PgStore {
 
     pub(crate) fn listener(&self) -> &Listener {
         &self.0.listener
+    }
+
+    /// How the second wall stood when the store was opened.
+    pub(crate) fn wall(&self) -> SecondWall {
+        self.0.wall.get().copied().unwrap_or(SecondWall::Missing(NOT_INSTALLED))
+    }
+
+    pub(crate) fn set_wall(&self, wall: SecondWall) {
+        // Looked at once, right after it is opened.
+        let _first_word_stands = self.0.wall.set(wall);
     }
 
     /// The time to pass to a statement; null means the server's own clock.

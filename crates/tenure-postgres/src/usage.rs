@@ -26,7 +26,7 @@ impl PgStore {
             (filter.kind.as_ref().map(KindName::as_str), Moment(filter.since), i64::from(filter.limit));
         let params: [Param<'_>; 4] =
             [(&sight, Type::TEXT), (&kind, Type::TEXT), (&since, Type::TIMESTAMPTZ), (&limit, Type::INT8)];
-        let rows = self.call(Desk::Long, statement::SUM_USAGE, &params).await?;
+        let rows = self.call_within(sight, Desk::Long, statement::SUM_USAGE, &params).await?;
         rows.iter().map(total).collect()
     }
 

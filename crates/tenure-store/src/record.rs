@@ -26,6 +26,17 @@ impl Sight {
     }
 }
 
+/// Whether the database itself keeps tenants apart, beside what each statement asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecondWall {
+    /// What a tenant asks for runs with no right to see another's.
+    Stands,
+    /// It could, and does not: why.
+    Missing(&'static str),
+    /// This store has none.
+    None,
+}
+
 /// One line of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSummary {

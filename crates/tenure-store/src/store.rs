@@ -24,7 +24,9 @@ use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, 
 use crate::journal::JournalPage;
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
 use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
-use crate::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use crate::record::{
+    EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, SecondWall, Sight, Violation,
+};
 use crate::run::{
     AddToRun, Added, AdvancePage, CancelRun, FoldedRuns, NewRun, OperatePartition, PageFound, PartitionFilter,
     PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun,
@@ -324,6 +326,11 @@ pub trait AdminStore: Send + Sync {
 
     /// Every migration this program knows, and whether it is applied.
     async fn list_migrations(&self) -> Result<Vec<Migration>, StoreError>;
+
+    /// Whether the database itself keeps tenants apart, as it was when the store was opened.
+    fn second_wall(&self) -> SecondWall {
+        SecondWall::None
+    }
 
     /// Enters a worker process start into the registry; its number goes into leases and journal.
     async fn register_worker(&self, name: &WorkerName) -> Result<WorkerId, StoreError>;

@@ -14,6 +14,7 @@ use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::access::{NewKey, SetTenant};
 use tenure_store::clock::{Clock, ManualClock};
 use tenure_store::operate::Word;
+use tenure_store::record::SecondWall;
 use tenure_store::{AdminStore, Store};
 use tenure_webhooks::{Endpoints, Guard, GuardOptions};
 use tokio::sync::oneshot;
@@ -78,8 +79,12 @@ impl Place {
         let (clock, database) = (clock(), Database::new());
         let options_of_store =
             PgOptions { clock: Clock::Manual(clock.clone()), connections_max: 6, ..PgOptions::default() };
-        let store = PgStore::connect(&database.url, options_of_store).await.expect("connect");
+        let store = PgStore::connect(&database.url, options_of_store.clone()).await.expect("connect");
         store.migrate().await.expect("migrate");
+        store.install_roles().await.expect("install roles");
+        // As a server finds it that is started then: with the second wall.
+        let store = PgStore::connect(&database.url, options_of_store).await.expect("connect");
+        assert_eq!(store.second_wall(), SecondWall::Stands);
         Self::on(Arc::new(store), clock, options(), Some(database)).await
     }
 
