@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tenure_postgres::{PgOptions, PgStore};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
+use tenure_store::record::SecondWall;
 use tenure_store::{Store, StoreError};
 
 use crate::failure::{Failure, exit};
@@ -45,6 +46,22 @@ pub(crate) async fn rehome(location: &Setting<Location>) -> Result<(), Failure> 
             Err(Failure::new("conflict", exit::REFUSED, message))
         }
         Location::Postgres(url) => Ok(PgStore::rehome(url, PgOptions::default()).await?),
+    }
+}
+
+/// Roles with few rights, and walls between tenants.
+pub(crate) async fn install_roles(location: &Setting<Location>) -> Result<SecondWall, Failure> {
+    Ok(PgStore::connect(postgres(location)?, PgOptions::default()).await?.install_roles().await?)
+}
+
+/// The URL of a server, which alone has roles.
+pub(crate) fn postgres(location: &Setting<Location>) -> Result<&str, Failure> {
+    match &location.value {
+        Location::Sqlite(_) => {
+            let message = format!("{} has no roles: whoever can write the file can do everything", location.value);
+            Err(Failure::new("conflict", exit::REFUSED, message).hint("Roles are Postgres's: --database postgres://…"))
+        }
+        Location::Postgres(url) => Ok(url),
     }
 }
 

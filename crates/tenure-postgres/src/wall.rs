@@ -31,7 +31,7 @@ use crate::statement::Statement;
 use crate::store::PgStore;
 use crate::value::get;
 
-/// What the tenant's role reads instead: it has no right to what these stand for (`migrations/0017_own_views.sql`).
+/// What the tenant's role reads instead: it has no right to what these stand for (`migrations/0016_own_views.sql`).
 const OWN: [&str; 6] = ["jobs", "ready", "lease", "usages", "api_key", "state_of"];
 
 const SET_TENANT: &str = "select set_config('tenure.tenant', $1, true)";

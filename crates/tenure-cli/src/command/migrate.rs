@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tenure_store::record::Migration;
+use tenure_store::record::{Migration, SecondWall};
 
 use super::{Answer, Session};
 use crate::failure::Failure;
@@ -17,6 +17,8 @@ Examples:
   tenure migrate status                                every migration, applied or not
   tenure migrate dry-run                               what `up` would apply
   tenure --database postgres://localhost/app migrate   on a Postgres server
+  tenure migrate --roles                               also roles with few rights, and walls between tenants
+  tenure migrate dry-run --roles                       the SQL of that, for somebody who may make roles
 
 Migrations only go forward and may be run twice or by two at once.
 The embedded SQLite store migrates itself on first use.";
@@ -27,18 +29,23 @@ The embedded SQLite store migrates itself on first use.";
 pub(crate) struct MigrateArgs {
     #[command(subcommand)]
     what: Option<MigrateCommand>,
+    /// Install the roles tenure_api, tenure_producer, tenure_worker, tenure_operator and tenure_reader (Postgres only)
+    #[arg(long, global = true)]
+    roles: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum MigrateCommand {
     /// Apply what is missing (the default)
-    #[command(after_help = "Examples:\n  tenure migrate up")]
+    #[command(after_help = "Examples:\n  tenure migrate up\n  tenure migrate up --roles")]
     Up,
     /// List every migration, applied or not
     #[command(after_help = "Examples:\n  tenure migrate status\n  tenure migrate status --json")]
     Status,
     /// Say what `up` would apply, and change nothing
-    #[command(after_help = "Examples:\n  tenure migrate dry-run")]
+    #[command(
+        after_help = "Examples:\n  tenure migrate dry-run\n  tenure migrate dry-run --roles | psql $DATABASE_URL"
+    )]
     DryRun,
     /// Begin a new era of the journal, after the database was restored into another Postgres cluster
     #[command(after_help = REHOME_HELP)]
@@ -54,11 +61,26 @@ every other command refuses to work until this was run once.";
 
 pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Answer, Failure> {
     let place = session.settings.location.value.to_string();
+    if args.roles {
+        if matches!(args.what, Some(MigrateCommand::Status | MigrateCommand::Rehome)) {
+            return Err(Failure::usage("usage", "--roles goes with `up` and `dry-run`"));
+        }
+        // Before anything is changed.
+        open::postgres(&session.settings.location)?;
+    }
     if let Some(MigrateCommand::Rehome) = args.what {
         open::rehome(&session.settings.location).await?;
         match session.out.is_json() {
             true => session.out.json(&json!({ "store": place, "rehomed": true }))?,
             false => session.out.line(format!("{place} is at home here; its journal goes on in a new era.")),
+        }
+        return Ok(Answer::Done);
+    }
+    if args.roles && matches!(args.what, Some(MigrateCommand::DryRun)) {
+        let sql = tenure_postgres::roles::text();
+        match session.out.is_json() {
+            true => session.out.json(&json!({ "store": place, "sql": sql }))?,
+            false => session.out.line(sql.trim_end()),
         }
         return Ok(Answer::Done);
     }
@@ -68,12 +90,20 @@ pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Ans
         Some(MigrateCommand::Status) => ("migrations", store.list_migrations().await?),
         Some(MigrateCommand::DryRun) => ("missing", store.list_migrations().await?),
     };
+    let wall = match args.roles && key == "applied" {
+        true => Some(open::install_roles(&session.settings.location).await?),
+        false => None,
+    };
     if key == "missing" {
         migrations.retain(|migration| !migration.applied);
     }
     if session.out.is_json() {
         let lines: Vec<MigrationLine> = migrations.iter().map(MigrationLine::from).collect();
-        session.out.json(&json!({ "store": place, key: lines }))?;
+        let mut answer = json!({ "store": place, key: lines });
+        if let Some(wall) = wall {
+            answer["roles"] = json!({ "installed": true, "second_wall": wall == SecondWall::Stands });
+        }
+        session.out.json(&answer)?;
         return Ok(Answer::Done);
     }
     let title = match (key, migrations.len()) {
@@ -85,6 +115,15 @@ pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Ans
     session.out.line(title);
     if !migrations.is_empty() {
         session.out.table(&table(&migrations, key == "missing"));
+    }
+    match wall {
+        Some(SecondWall::Missing(why)) => {
+            session.out.line(format!("The roles are installed. A server with this user has no second wall: {why}."));
+        }
+        Some(_) => session
+            .out
+            .line("The roles are installed. Servers that are started now have a second wall between tenants."),
+        None => {}
     }
     Ok(Answer::Done)
 }

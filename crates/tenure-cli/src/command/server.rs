@@ -17,7 +17,7 @@ use tenure_store::Store;
 use tenure_store::access::KeyFilter;
 use tenure_store::gate::SetRule;
 use tenure_store::operate::Word;
-use tenure_store::record::Sight;
+use tenure_store::record::{SecondWall, Sight};
 use tenure_webhooks::{Deliverer, Endpoints, SendOptions, Sender, SystemResolver, Teller, deliver};
 use tenure_worker::{Worker, signal};
 
@@ -127,6 +127,11 @@ async fn serve_until_told(
         () = &mut stop => return Ok(Answer::Done),
         store = worker::connect(session, false) => store?,
     };
+    match store.second_wall() {
+        SecondWall::Stands => tracing::info!("the second wall stands: what a tenant asks for runs as tenure_api"),
+        SecondWall::Missing(why) => tracing::warn!(why, "there is no second wall between tenants"),
+        SecondWall::None => {}
+    }
     let webhooks = &session.settings.webhooks;
     let guard = match auth {
         Auth::Keys => webhooks.guard(),

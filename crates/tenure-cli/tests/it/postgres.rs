@@ -62,6 +62,29 @@ fn a_database_is_set_up_once_and_then_used() {
 }
 
 #[test]
+fn roles_are_installed_and_shown_before() {
+    let server = Server::new();
+    let place = &server.place;
+    let sql = place.run(&["migrate", "dry-run", "--roles"]);
+    assert!(sql.code == 0 && sql.out.contains("create policy") && sql.out.contains("create role"), "{sql:?}");
+    assert_eq!(
+        psql(&server.url, "select count(*) from pg_namespace where nspname = 'tenure'").unwrap(),
+        "0",
+        "it only shows"
+    );
+    let said = place.json(&["migrate", "--roles"]);
+    assert_eq!(said["roles"], json!({ "installed": true, "second_wall": true }), "{said}");
+    let again = place.run(&["migrate", "up", "--roles"]);
+    assert!(again.code == 0 && again.out.contains("The roles are installed."), "{again:?}");
+    // What was shown can be run by somebody else, as it stands.
+    psql(&server.url, &sql.out).unwrap();
+
+    let file = Place::new();
+    let refused = file.run(&["migrate", "--roles"]);
+    assert!(refused.code == 1 && refused.err.contains("has no roles"), "{refused:?}");
+}
+
+#[test]
 fn a_restored_database_is_refused_until_it_is_rehomed() {
     let server = Server::new();
     let place = &server.place;

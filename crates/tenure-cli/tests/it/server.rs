@@ -43,8 +43,9 @@ fn key(place: &Place, args: &[&str]) -> String {
     place.json(&[&["keys", "create", "--name=test"], args].concat())["key"].as_str().unwrap().to_owned()
 }
 
-/// Keys made by the command line open the server, whatever the store; what it stores the command line sees.
-fn serves(place: &Place) {
+/// Keys made by the command line open the server, whatever the store; what it stores the command line sees. Answers what
+/// was logged.
+fn serves(place: &Place) -> String {
     place.json(&["tenants", "create", "acme"]);
     let shop = key(place, &["--tenant=acme", "--scopes=enqueue,read"]);
     place.json(&["queues", "set", "mail", "--fair=true"]);
@@ -69,19 +70,24 @@ fn serves(place: &Place) {
     for secret in [&shop, &work] {
         assert!(!ended.err.contains(secret.as_str()), "keys are not logged: {}", ended.err);
     }
+    ended.err
 }
 
 #[test]
 fn a_server_serves_an_embedded_store() {
     let place = Place::new();
-    serves(&place);
+    assert!(!serves(&place).contains("second wall"), "a file has none");
 }
 
 #[test]
 fn a_server_serves_postgres() {
     let database = Database::new();
     assert_eq!(database.place.run(&["migrate"]).code, 0);
-    serves(&database.place);
+    let said = Served::start(&database.place, &["server"]).process.terminate().err;
+    assert!(said.contains("no second wall") && said.contains("tenure migrate --roles"), "{said}");
+    assert_eq!(database.place.run(&["migrate", "--roles"]).code, 0);
+    let said = serves(&database.place);
+    assert!(said.contains("the second wall stands"), "{said}");
 }
 
 #[test]
