@@ -29,7 +29,7 @@ The embedded SQLite store migrates itself on first use.";
 pub(crate) struct MigrateArgs {
     #[command(subcommand)]
     what: Option<MigrateCommand>,
-    /// Install the roles tenure_api, tenure_producer, tenure_worker, tenure_operator and tenure_reader (Postgres only)
+    /// Also install roles with few rights, on Postgres (docs/SECURITY.md)
     #[arg(long, global = true)]
     roles: bool,
 }

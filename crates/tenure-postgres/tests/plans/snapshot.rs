@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tenure_postgres::PgOptions;
 use tenure_postgres::statement::{self, Statement};
 
 use crate::database::Database;
@@ -30,7 +31,22 @@ const HOT: [Statement; 10] = [
 #[tokio::test]
 async fn snapshot_of_hot_plans() {
     let database = Database::new().await;
-    let session = Session::open(&database, SHORT).await;
+    compare_hot(&Session::open(&database, SHORT).await).await;
+}
+
+/// Where row-level security is on, neither the owner nor a worker pays for it.
+#[tokio::test]
+async fn snapshot_of_hot_plans_behind_the_second_wall() {
+    let database = Database::new().await;
+    database.store(PgOptions::default()).await.install_roles().await.expect("install roles");
+    for role in ["none", "tenure_worker"] {
+        let session = Session::open(&database, SHORT).await;
+        session.run(&format!("set role {role}")).await;
+        compare_hot(&session).await;
+    }
+}
+
+async fn compare_hot(session: &Session) {
     for statement in HOT {
         session.prepare(statement).await;
         let types = format!(
@@ -40,7 +56,7 @@ async fn snapshot_of_hot_plans() {
         let count: usize = session.value(&types).await.parse().expect("a number");
         let nulls = vec!["null"; count].join(", ");
         let plan = session.column(&format!("explain (costs off) execute {}({nulls})", statement.name)).await.join("\n");
-        compare(&session, statement.name, &plan).await;
+        compare(session, statement.name, &plan).await;
         assert_no_seq_scan(statement.name, &plan);
         assert_no_full_index_scan(statement.name, &plan);
     }
