@@ -92,12 +92,17 @@ async fn the_next_user_of_a_connection_is_nobodys_tenant() {
     let bare = open(&database, Mode::Direct, None).await;
     bare.install_roles().await.expect("install roles");
     for mode in [Mode::Direct, Mode::Pooled] {
-        let store = open(&database, mode, None).await;
+        // Queues are called like the tenant of the session that lists them, if it has one.
+        let replace = "select coalesce(nullif(current_setting('tenure.tenant', true), ''), q.name) as name,";
+        let tell = Mutant { statement: "list_queues", find: "select q.name,", replace };
+        let store = open(&database, mode, Some(tell)).await;
         let zeta = Sight::Tenant(ZETA.parse().expect("a name"));
         store.show_job(&zeta, job(ZETA, 1)).await.expect("its own");
         store.show_job(&zeta, job(ACME, 1)).await.expect_err("another's");
         let refused = tenure_store::operate::OpenJob { sight: zeta, job: job(ACME, 1), word: Default::default() };
         store.open_job(refused).await.expect_err("another's");
+        let queues = store.list_queues().await.expect("list");
+        assert!(queues.iter().map(|queue| queue.name.as_str()).eq(["default"]), "{queues:?}");
         store.show_job(&Sight::All, job(ACME, 1)).await.expect("an operator sees all");
         assert_eq!(store.list_jobs(&JobFilter::default()).await.expect("list").len(), 8);
         let prune = tenure_contract::fixture::cancel(job(ACME, 1), true);
