@@ -11,7 +11,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 use crate::call::begin;
-use crate::error::{is_locked_out, translate};
+use crate::error::{is_locked_out, is_retryable, translate};
 use crate::migrate::{LOCK_WAIT_MS, MIGRATE_LOCK, TRIES};
 use crate::pool::Desk;
 use crate::store::PgStore;
@@ -68,9 +68,11 @@ impl PgStore {
     }
 }
 
-/// A table's lock was not had, or two databases of one cluster have entered rights of one role at the same time.
+/// A table's lock was not had, or two transactions waited for each other's, or two databases of one cluster have entered rights of one role at the same time.
 fn may_try_again(error: &tokio_postgres::Error) -> bool {
-    is_locked_out(error) || error.as_db_error().is_some_and(|said| said.message().contains("concurrently"))
+    is_locked_out(error)
+        || is_retryable(error)
+        || error.as_db_error().is_some_and(|said| said.message().contains("concurrently"))
 }
 
 /// A right that is missing is named by the server; the way out is ours to say.
