@@ -15,15 +15,20 @@
 //! Each enqueue stays all or none by itself. When a shared call is refused nothing of it was stored, and each is sent
 //! again, in smaller company and at last alone: whoever caused it hears why, the others do not. A call that nobody answered is unknown to all of them, and each
 //! may be sent again, as ever. Jobs of one enqueue stay in their order; between enqueues there never was one.
+//!
+//! Who is refused is sent alone beside the flights, at most [`ALONE`] of them at once. And who met a quota goes that way
+//! from the start, until something of the same tenant and queue was stored: a tenant that keeps on asking for more than
+//! it may have does not keep others waiting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenure_core::NewJob;
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
+use crate::call::late;
 use crate::enqueue::is_plain;
 use crate::store::PgStore;
 
@@ -31,6 +36,10 @@ use crate::store::PgStore;
 const FLIGHTS: u32 = 2;
 /// Jobs that travel together, and from which on an enqueue travels alone.
 const TOGETHER_MAX: usize = 100;
+/// Calls on their way beside those, of enqueues that were or would be refused.
+const ALONE: usize = 1;
+/// Tenants and queues that are remembered as full. Beyond that all are forgotten, and refused once more in company.
+const FULL_MAX: usize = 10_000;
 
 /// Whether these may share a call with others.
 pub(crate) fn fits(jobs: &[NewJob]) -> bool {
@@ -39,9 +48,22 @@ pub(crate) fn fits(jobs: &[NewJob]) -> bool {
 
 type Answer = Result<Vec<Enqueued>, StoreError>;
 
+/// Whose, and where.
+type Line = (String, String);
+
 /// Enqueues that wait for the next call.
-#[derive(Default)]
-pub(crate) struct Gather(Mutex<Waiting>);
+pub(crate) struct Gather {
+    waiting: Mutex<Waiting>,
+    /// Who met a quota, and nothing was stored since.
+    full: Mutex<HashSet<Line>>,
+    alone: Semaphore,
+}
+
+impl Default for Gather {
+    fn default() -> Self {
+        Self { waiting: Mutex::default(), full: Mutex::default(), alone: Semaphore::new(ALONE) }
+    }
+}
 
 #[derive(Default)]
 struct Waiting {
@@ -57,6 +79,9 @@ struct Request {
 impl PgStore {
     /// Stores the jobs, perhaps together with those of others.
     pub(crate) async fn enqueue_gathered(&self, jobs: Vec<NewJob>) -> Answer {
+        if self.gather().is_full(&jobs) {
+            return self.enqueue_alone(&jobs).await;
+        }
         let (reply, answer) = oneshot::channel();
         let flies = {
             let mut waiting = self.gather().lock();
@@ -74,8 +99,11 @@ impl PgStore {
     }
 
     async fn enqueue_together(&self, mut requests: Vec<Request>) {
-        if let [_] = requests.as_slice() {
-            return self.enqueue_each(requests).await;
+        if let [request] = requests.as_mut_slice() {
+            let answer = self.enqueue_now(&request.jobs).await;
+            self.gather().remember(&request.jobs, &answer);
+            let _ = requests.into_iter().next().map(|request| request.reply.send(answer));
+            return;
         }
         let jobs: Vec<NewJob> = requests.iter().flat_map(|request| request.jobs.iter().cloned()).collect();
         match self.enqueue_now(&jobs).await {
@@ -101,13 +129,14 @@ impl PgStore {
     /// Those of one queue and tenant together, and alone when that is refused too: who meets a full queue must not slow
     /// down the others.
     async fn enqueue_apart(&self, requests: Vec<Request>) {
-        let mut groups: BTreeMap<(String, String), Vec<Request>> = BTreeMap::new();
+        let mut groups: BTreeMap<Line, Vec<Request>> = BTreeMap::new();
         for request in requests {
-            let of = |job: &NewJob| (job.queue.to_string(), job.tenant.to_string());
-            groups.entry(request.jobs.first().map(of).unwrap_or_default()).or_default().push(request);
+            groups.entry(request.jobs.first().map(line).unwrap_or_default()).or_default().push(request);
         }
         if groups.len() == 1 {
-            return self.enqueue_each(groups.into_values().flatten().collect()).await;
+            let store = self.clone();
+            tokio::spawn(async move { store.enqueue_each(groups.into_values().flatten().collect()).await });
+            return;
         }
         for group in groups.into_values() {
             Box::pin(self.enqueue_together(group)).await;
@@ -116,10 +145,24 @@ impl PgStore {
 
     async fn enqueue_each(&self, requests: Vec<Request>) {
         for request in requests {
-            let answer = self.enqueue_now(&request.jobs).await;
+            let answer = self.enqueue_alone(&request.jobs).await;
             let _ = request.reply.send(answer);
         }
     }
+
+    /// Beside the flights, one behind the other.
+    async fn enqueue_alone(&self, jobs: &[NewJob]) -> Answer {
+        let deadline = self.options().deadline;
+        let turn = tokio::time::timeout(deadline, self.gather().alone.acquire()).await;
+        let _turn = turn.map_err(|_| late(deadline))?;
+        let answer = self.enqueue_now(jobs).await;
+        self.gather().remember(jobs, &answer);
+        answer
+    }
+}
+
+fn line(job: &NewJob) -> Line {
+    (job.queue.to_string(), job.tenant.to_string())
 }
 
 impl Gather {
@@ -137,8 +180,33 @@ impl Gather {
         next
     }
 
+    /// Whether some of these would meet a quota, as far as is known.
+    fn is_full(&self, jobs: &[NewJob]) -> bool {
+        let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        !full.is_empty() && jobs.iter().any(|job| full.contains(&line(job)))
+    }
+
+    /// Learns from what was said to an enqueue that was sent by itself.
+    fn remember(&self, jobs: &[NewJob], answer: &Answer) {
+        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer {
+            Err(StoreError::Full(_)) => {
+                if full.len() >= FULL_MAX {
+                    full.clear();
+                }
+                full.extend(jobs.iter().map(line));
+            }
+            Ok(_) if !full.is_empty() => {
+                for job in jobs {
+                    full.remove(&line(job));
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

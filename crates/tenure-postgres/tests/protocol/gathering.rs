@@ -8,7 +8,7 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::{JobStore, StoreError};
 use tokio::task::JoinHandle;
 
-use crate::scene::{Scene, number, run, until};
+use crate::scene::{Scene, mutate, number, run, until};
 
 type Stored = JoinHandle<Result<Vec<Enqueued>, StoreError>>;
 
@@ -37,6 +37,10 @@ async fn together(scene: &Scene, jobs: Vec<NewJob>) -> Vec<Result<Vec<Enqueued>,
     answers
 }
 
+fn is_new(stored: Enqueued) -> bool {
+    matches!(stored, Enqueued::Created(_))
+}
+
 #[tokio::test]
 async fn enqueues_that_meet_share_a_transaction() {
     let scene = Scene::new().await;
@@ -59,16 +63,58 @@ async fn a_refusal_in_company_is_heard_by_nobody_else() {
     jobs[5] = keyed();
     jobs[6].id = JobId::from_parts(tenure_core::Timestamp::from_micros(0), [7; 10]);
     jobs[8] = keyed();
-    let first = jobs[5].id;
     let answers = together(&scene, jobs).await;
+    // Either of the two may come first.
+    let of_key = |n: usize| answers[n].as_ref().expect("stored or found")[0];
+    assert_eq!(of_key(5).job(), of_key(8).job());
+    assert_ne!(is_new(of_key(5)), is_new(of_key(8)));
     for (n, answer) in answers.into_iter().enumerate() {
         match (n, answer) {
             (6, Err(StoreError::Invalid(_))) => {}
-            (8, Ok(stored)) => assert_eq!(stored[0].job(), first),
+            (5 | 8, _) => {}
             (_, answer) => assert!(matches!(answer.as_deref(), Ok([Enqueued::Created(_)])), "{n}: {answer:?}"),
         }
     }
     assert_eq!(number(&scene.client().await, "select count(*) from tenure.job").await, 11);
+}
+
+/// A tenant keeps on asking for more than it may have. Red when what it asks for travels with that of others again and
+/// again, which is refused as a whole each time, or never travels with others again.
+#[tokio::test]
+async fn who_met_a_quota_travels_alone_until_there_is_room() {
+    let scene = Scene::new().await;
+    let look = scene.client().await;
+    // A sequence is not rolled back: it counts the calls that are refused.
+    run(&look, "create sequence tenure.refused; select tenure.set_tenant('greedy', 1, null, null, null); insert into tenure.queue (name, fair, lined) values ('mail', true, true)").await;
+    mutate(&look, "tenure.refuse_beyond_quota", "if found then", "if found then perform nextval('tenure.refused');")
+        .await;
+    let of = |tenant: &str| NewJob {
+        tenant: tenant.parse().expect("a name"),
+        queue: "mail".parse().expect("a name"),
+        ..scene.new_job()
+    };
+    let counted = "coalesce((select last_value from pg_sequences where sequencename = 'refused'), 0)";
+    scene.store.enqueue_jobs(vec![of("greedy")]).await.expect("the one it may have");
+    for round in 0..3 {
+        let before = number(&look, counted).await;
+        let jobs = (0..12).map(|n| of(if n % 2 == 0 { "modest" } else { "greedy" })).collect();
+        for (n, answer) in together(&scene, jobs).await.into_iter().enumerate() {
+            match (n % 2, answer) {
+                (0, Ok(stored)) => assert!(is_new(stored[0]), "{n}"),
+                (1, Err(StoreError::Full(_))) => {}
+                (_, answer) => panic!("{n}: {answer:?}"),
+            }
+        }
+        let refused = number(&look, counted).await - before;
+        assert!(round == 0 || refused == 6, "six were refused, by {refused} calls in round {round}");
+    }
+    run(&look, "update tenure.tenant set quota = 100 where name = 'greedy'").await;
+    scene.store.enqueue_jobs(vec![of("greedy")]).await.expect("there is room");
+    let answers = together(&scene, (0..20).map(|_| of("greedy")).collect()).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    let of_greedy = "from tenure.job j join tenure.tenant t on t.id = j.tenant where t.name = 'greedy'";
+    let transactions = number(&look, &format!("select count(distinct j.xmin::text) {of_greedy}")).await;
+    assert!((3..=6).contains(&transactions), "22 enqueues in {transactions} transactions");
 }
 
 /// The caller that sent the call may stop waiting: the jobs of all are stored.
