@@ -90,7 +90,8 @@ pub struct KeyRecord {
 /// Which keys to list, by tenant (operators' first) and id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFilter {
-    /// What the caller may see: a tenant sees its own, not the operators'.
+    /// What the caller may see: a tenant sees its own, not the operators'. Where a second wall stands it is told no
+    /// hashes: they are all zero.
     pub sight: Sight,
     /// Also those that have ended.
     pub ended_too: bool,
