@@ -112,12 +112,16 @@ impl Session {
     /// Wakes and publishes until the session is lost, and says why it was.
     pub(crate) async fn run(&mut self, jobs: &mut mpsc::Receiver<JobId>, shared: &Shared) -> Why {
         let publishing = self.publishing.as_ref().map(|(channel, _)| channel);
-        tokio::select! {
-            why = listen(&mut self.consumer, &self.channel, shared) => why,
-            why = publish(publishing, &self.exchange, &self.routing_key, jobs, shared) => match why {
+        // Who has nothing to publish, or no longer, goes on listening.
+        let publishing = async {
+            match publish(publishing, &self.exchange, &self.routing_key, jobs, shared).await {
                 Ok(()) => std::future::pending().await,
                 Err(why) => why,
-            },
+            }
+        };
+        tokio::select! {
+            why = listen(&mut self.consumer, &self.channel, shared) => why,
+            why = publishing => why,
         }
     }
 

@@ -44,6 +44,7 @@ macro_rules! cases {
 
 cases! {
     a_message_wakes_once,
+    who_only_listens_is_woken,
     what_is_published_wakes,
     every_process_is_woken,
     a_shared_queue_wakes_one_of_them,
@@ -83,6 +84,18 @@ async fn a_message_wakes_once(case: Case) {
     still(&broker).await;
     let counts = broker.counts();
     assert_eq!((counts.received, counts.malformed), (1, 0));
+    broker.close().await;
+}
+
+/// Such a session once gave up listening in the moment it began: it had nothing to publish, and waited for that.
+async fn who_only_listens_is_woken(case: Case) {
+    let broker = Broker::start(Options { publish: false, ..case.options() }).unwrap();
+    connected(&broker).await;
+    case.say(1).await;
+    woken(&broker).await;
+    broker.publish(job(2));
+    let counts = broker.counts();
+    assert_eq!((counts.received, counts.published, counts.dropped), (1, 0, 0));
     broker.close().await;
 }
 
