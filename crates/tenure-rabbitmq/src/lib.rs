@@ -33,7 +33,7 @@
 //!
 //! # Layout
 //! - [`options`]: where the broker is and what is declared there, checked once
-//! - [`broker`]: the handle
+//! - [`broker`]: the handle; `waker`: as workers and servers know it
 //! - `message`: what counts as a wake-up
 //! - `keeper`: connects, and connects again
 //! - `session`: one connection to consume and one to publish, from the first word to the last
@@ -45,6 +45,7 @@ pub mod options;
 mod keeper;
 mod message;
 mod session;
+mod waker;
 
 mod kit;
 mod stream;

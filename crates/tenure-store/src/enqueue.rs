@@ -23,4 +23,12 @@ impl Enqueued {
             Self::Created(job) | Self::Found { job, .. } => *job,
         }
     }
+
+    /// The job if it is new.
+    pub const fn created(&self) -> Option<JobId> {
+        match self {
+            Self::Created(job) => Some(*job),
+            Self::Found { .. } => None,
+        }
+    }
 }

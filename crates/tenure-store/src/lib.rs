@@ -15,6 +15,7 @@
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
 //! - [`audit`]: recomputes the sealed journal and replays it through the lifecycle
 //! - [`clock`]: whose time it is
+//! - [`waker`]: wake-ups by somebody else than the store
 
 pub mod store;
 
@@ -43,6 +44,7 @@ pub mod user_tx;
 
 pub mod audit;
 pub mod clock;
+pub mod waker;
 
 pub use error::StoreError;
 pub use into_store::IntoStore;
@@ -51,3 +53,4 @@ pub use store::{
     WakeStore, WebhookStore,
 };
 pub use user_tx::UserTx;
+pub use waker::Waker;

@@ -10,7 +10,7 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::SetRule;
 use tenure_store::operate::{CancelJob, Canceled, RequeueJob, Word};
 use tenure_store::record::{JobRecord, Sight};
-use tenure_store::{IntoStore, Store, StoreError};
+use tenure_store::{IntoStore, Store, StoreError, Waker};
 
 use crate::enqueue::{Enqueue, EnqueueMany};
 use crate::job::Job;
@@ -39,6 +39,7 @@ pub struct Client {
     tenant: TenantName,
     clock: Clock,
     stored: Option<Stored>,
+    waker: Option<Arc<dyn Waker>>,
 }
 
 /// Called after jobs were stored: a test that runs them at once.
@@ -47,7 +48,13 @@ type Stored = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + 
 impl Client {
     /// A client of this store, for tenant `default`.
     pub fn new(store: impl IntoStore) -> Self {
-        Self { store: store.into_store(), tenant: TenantName::default(), clock: Clock::Store, stored: None }
+        Self {
+            store: store.into_store(),
+            tenant: TenantName::default(),
+            clock: Clock::Store,
+            stored: None,
+            waker: None,
+        }
     }
 
     /// The same for another tenant.
@@ -72,6 +79,14 @@ impl Client {
         run: impl Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync + 'static,
     ) -> Self {
         self.stored = Some(Arc::new(run));
+        self
+    }
+
+    /// Publishes the id of every job that this client stores, once it is committed, so that whoever listens there looks
+    /// for it at once. A job put `within` a transaction is not: nobody here hears of its commit.
+    #[must_use]
+    pub fn with_waker(mut self, waker: Arc<dyn Waker>) -> Self {
+        self.waker = Some(waker);
         self
     }
 
@@ -125,6 +140,9 @@ impl Client {
 
     pub(crate) async fn store_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
         let stored = self.store.enqueue_jobs(jobs).await?;
+        if let Some(waker) = &self.waker {
+            stored.iter().filter_map(Enqueued::created).for_each(|job| waker.publish(job));
+        }
         if let Some(run) = &self.stored {
             run().await;
         }

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use tenure_core::worker_loop::{ERROR_WAIT, Event, State, next};
 use tenure_core::{QueueName, WorkerId};
-use tenure_store::StoreError;
 use tenure_store::lease::{ClaimJobs, Claimed};
+use tenure_store::waker::woken;
+use tenure_store::{StoreError, Waker};
 use tokio::time::Instant;
 
 use crate::duty::{Reclaimer, Sweeper};
@@ -41,6 +42,8 @@ pub(crate) struct Loop {
     first: usize,
     found: Option<Found>,
     waiting: Option<Waiting>,
+    /// Made before the first look and kept: what is said between two rests ends the next one.
+    waker: Option<Box<dyn Waker>>,
 }
 
 /// A claim's reply, on its way to the slots.
@@ -64,6 +67,7 @@ impl Loop {
             .iter()
             .map(|(queue, slots)| Lane::new(queue.clone(), *slots, &shared.options))
             .collect();
+        let waker = shared.options.waker.as_ref().map(|waker| waker.waiter());
         Self {
             sweeper: Sweeper::new(Arc::clone(&shared)),
             shared,
@@ -75,6 +79,7 @@ impl Loop {
             first: 0,
             found: None,
             waiting: None,
+            waker,
         }
     }
 
@@ -345,6 +350,7 @@ impl Loop {
                         deaf = true;
                     }
                 },
+                () = woken(self.waker.as_deref()) => break,
                 () = self.shared.freed.notified(), if some_full => break,
                 () = &mut rest => break,
                 // The request to be woken lasts little longer than this, and the rest may be long.

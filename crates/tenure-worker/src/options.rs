@@ -7,6 +7,7 @@ use tenure_core::Invalid;
 use tenure_core::classify::RuleTable;
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::preset::{POLL_EVERY_DEFAULT, Preset, RECLAIM_EVERY_DEFAULT};
+use tenure_store::Waker;
 use tenure_store::lease::LEASE_JOBS_MAX;
 use tenure_store::worker::QUEUES_MAX;
 
@@ -42,6 +43,8 @@ pub(crate) struct Options {
     pub keeper: KeeperPlace,
     /// What the tasks run on, in a simulation.
     pub machine: Option<Arc<dyn Machine>>,
+    /// Who may wake it besides the store.
+    pub waker: Option<Arc<dyn Waker>>,
 }
 
 /// Where the lease keeper runs.
@@ -70,6 +73,7 @@ impl Default for Options {
             rules: RuleTable::standard(),
             keeper: KeeperPlace::Thread,
             machine: None,
+            waker: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use tenure_core::classify::RuleTable;
 use tenure_core::name::{KindName, QueueName, WorkerName};
 use tenure_core::preset::Preset;
 use tenure_store::worker::About;
-use tenure_store::{IntoStore, Store};
+use tenure_store::{IntoStore, Store, Waker};
 
 use crate::client::Client;
 use crate::handler::Handler;
@@ -194,6 +194,13 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// Somebody who may wake it sooner than a poll finds work, such as a broker; what handlers enqueue is published there.
+    /// When nobody can be heard, it polls as if there were none.
+    pub fn waker(mut self, waker: Arc<dyn Waker>) -> Self {
+        self.options.waker = Some(waker);
+        self
+    }
+
     /// The client that handlers get, for tests whose ids are made by another clock.
     pub fn client(mut self, client: Client) -> Self {
         self.client = Some(client);
@@ -209,8 +216,12 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
         let routes = by_kind(routes)?;
         let about =
             About { version: env!("CARGO_PKG_VERSION").into(), host: name::host(), pid: std::process::id(), queues };
+        let client = client.unwrap_or_else(|| Client::new(&store));
         let shared = Shared {
-            client: client.unwrap_or_else(|| Client::new(&store)),
+            client: match &options.waker {
+                Some(waker) => client.with_waker(Arc::clone(waker)),
+                None => client,
+            },
             store,
             routes,
             options,

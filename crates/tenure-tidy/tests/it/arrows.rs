@@ -36,18 +36,27 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tenure-server",
             "tenure-postgres",
             "tenure-sqlite",
+            "tenure-rabbitmq",
             "tenure-bench",
             "tenure-webhooks",
         ],
     ),
     (
         "tenure-e2e",
-        &["tenure-core", "tenure-store", "tenure-worker", "tenure-postgres", "tenure-sqlite", "tenure-cluster"],
+        &[
+            "tenure-core",
+            "tenure-store",
+            "tenure-worker",
+            "tenure-postgres",
+            "tenure-sqlite",
+            "tenure-rabbitmq",
+            "tenure-cluster",
+        ],
     ),
     ("tenure-sim", &["tenure-core", "tenure-store", "tenure-worker", "tenure-sqlite", "tenure-contract"]),
     ("tenure-tidy", &[]),
     ("tenure-webhooks", &["tenure-core", "tenure-store", "tenure-worker"]),
-    ("tenure-rabbitmq", &["tenure-core"]),
+    ("tenure-rabbitmq", &["tenure-core", "tenure-store"]),
 ];
 
 /// What the pure crate must never reach, directly: I/O, time, randomness, wire formats.

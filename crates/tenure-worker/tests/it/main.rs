@@ -17,3 +17,4 @@ mod runs;
 mod schedules;
 mod slots;
 mod trace;
+mod wakes;
