@@ -101,6 +101,13 @@ impl App {
         order
     }
 
+    /// Says that these jobs were committed, where somebody is to be told.
+    pub(crate) fn publish(&self, jobs: impl IntoIterator<Item = JobId>) {
+        if let Some(waker) = &self.options.waker {
+            jobs.into_iter().for_each(|job| waker.publish(job));
+        }
+    }
+
     /// The number of the next claim.
     pub(crate) fn next_turn(&self) -> u64 {
         self.turns.fetch_add(1, Ordering::Relaxed)

@@ -1,9 +1,11 @@
 //! What can be set about a server.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::Invalid;
+use tenure_store::Waker;
 use tenure_webhooks::Endpoints;
 
 /// The port where nobody says otherwise.
@@ -28,6 +30,12 @@ pub struct Options {
     pub bodies_bytes_max: usize,
     /// How long requests may take to end when the server stops.
     pub grace: Duration,
+    /// How often a claim that waits looks when nobody wakes it.
+    pub poll_every: Duration,
+    /// Who wakes claims that wait, besides the store, and is told of new jobs.
+    pub waker: Option<Arc<dyn Waker>>,
+    /// Whether the server is ready only while the waker is there.
+    pub waker_required: bool,
     /// How webhook endpoints are made: where they may lead, and what seals their secrets.
     pub webhooks: Endpoints,
 }
@@ -52,6 +60,9 @@ impl Default for Options {
             body_bytes_max: 8 << 20,
             bodies_bytes_max: 256 << 20,
             grace: Duration::from_secs(10),
+            poll_every: Duration::from_secs(1),
+            waker: None,
+            waker_required: false,
             webhooks: Endpoints::default(),
         }
     }
@@ -67,6 +78,9 @@ impl Options {
         if self.body_bytes_max == 0 || self.bodies_bytes_max < self.body_bytes_max {
             let limit = "it is more than nothing, and not more than all bodies together";
             return Err(Invalid::new("body_bytes_max", self.body_bytes_max, limit));
+        }
+        if self.waker_required && self.waker.is_none() {
+            return Err(Invalid::new("waker_required", true, "there is no waker to wait for"));
         }
         Ok(())
     }

@@ -120,6 +120,7 @@ async fn enqueue_job(
         job.idempotency_key = Some(key);
     }
     let stored = app.store.enqueue_jobs(vec![job]).await?;
+    app.publish(stored.iter().filter_map(Enqueued::created));
     let Some(stored) = stored.first() else {
         return Err(StoreError::Corrupt("an enqueue was answered with nothing".into()).into());
     };
@@ -174,6 +175,7 @@ async fn enqueue_jobs(
         jobs.push(job.map_err(|problem| problem.within(&format!("jobs[{place}]")))?);
     }
     let stored = app.store.enqueue_jobs(jobs).await?;
+    app.publish(stored.iter().filter_map(Enqueued::created));
     ok(&EnqueuedJobs { jobs: stored.iter().map(EnqueuedLine::from).collect() })
 }
 
@@ -301,6 +303,7 @@ async fn requeue_job(
     caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
     app.store.requeue_job(RequeueJob { sight, job, word }).await?;
+    app.publish([job]);
     ok(&StateAnswer { id: job.to_string(), state: "queued" })
 }
 
@@ -316,6 +319,7 @@ async fn open_job(
     caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
     app.store.open_job(OpenJob { sight, job, word }).await?;
+    app.publish([job]);
     ok(&StateAnswer { id: job.to_string(), state: "queued" })
 }
 

@@ -1,7 +1,8 @@
 //! Claims and renewals of workers that come over HTTP: docs/WORKER-PROTOCOL.md. How jobs end is in [`report`].
 //!
 //! A claim waits on the server, not in the worker: it looks, says that somebody is idle, looks once more, and sleeps until
-//! there may be work, a second has passed, the worker's time is over or the server stops.
+//! there may be work, it is time to look again, the worker's time is over or the server stops. That there may be work is said by
+//! the store, and by a waker where there is one.
 
 mod report;
 
@@ -14,6 +15,7 @@ use tenure_core::name::QueueName;
 use tenure_core::{Invalid, LeaseNo, WorkerId};
 use tenure_store::StoreError;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ending, LEASE_JOBS_MAX, RenewLeases};
+use tenure_store::waker::woken;
 use tenure_store::worker::{Order, QUEUES_MAX};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -34,8 +36,8 @@ const WAIT: Duration = Duration::from_secs(20);
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// Most leases that a worker holds.
 const HOLDING_MAX: usize = 10_000;
-/// Between two looks when nobody wakes us.
-const POLL: Duration = Duration::from_secs(1);
+/// A claim that waits asks to be woken so often; the request lasts a little longer.
+const PUSH_EVERY: Duration = Duration::from_secs(1);
 /// Tries at a renewal that somebody's lock held up, and the pause between them.
 const RENEWALS: u32 = 5;
 const RENEWAL_PAUSE: Duration = Duration::from_millis(50);
@@ -127,6 +129,8 @@ async fn wait_for_lease(
     until: Instant,
 ) -> Result<Found, Problem> {
     let mut stopping = app.stopping.subscribe();
+    // Before the first look: a word between a look and the wait after it would otherwise be missed.
+    let waker = app.options.waker.as_ref().map(|waker| waker.waiter());
     let mut pushed: Option<Instant> = None;
     loop {
         let (order, sent) = (app.order(worker).await?, Instant::now());
@@ -142,7 +146,7 @@ async fn wait_for_lease(
         if left.is_zero() {
             return Ok(Found { lease: None, sent, order });
         }
-        if order == Order::Work && pushed.is_none_or(|at| at.elapsed() >= POLL) {
+        if order == Order::Work && pushed.is_none_or(|at| at.elapsed() >= PUSH_EVERY) {
             let first = pushed.is_none();
             pushed = Some(Instant::now());
             for queue in queues {
@@ -153,11 +157,13 @@ async fn wait_for_lease(
                 continue;
             }
         }
-        let opens = queues.iter().filter_map(|queue| app.store.opens_in(queue)).min().unwrap_or(POLL);
+        let opens = queues.iter().filter_map(|queue| app.store.opens_in(queue)).min();
+        let rest = opens.map_or(app.options.poll_every, |opens| opens.min(app.options.poll_every));
         tokio::select! {
-            // A lost connection wakes nobody; then this is a look a second.
+            // A lost connection wakes nobody; then there is the poll.
             Ok(()) = app.store.wait_for_work(queues), if order == Order::Work => {}
-            () = tokio::time::sleep(left.min(POLL).min(opens)) => {}
+            () = woken(waker.as_deref()), if order == Order::Work => {}
+            () = tokio::time::sleep(left.min(rest)) => {}
             _ = stopping.wait_for(|stopping| *stopping) => {}
         }
     }

@@ -13,4 +13,5 @@ mod leases;
 mod operate;
 mod place;
 mod routes;
+mod wakes;
 mod webhooks;

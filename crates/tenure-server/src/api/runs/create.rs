@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tenure_core::name::TenantName;
-use tenure_core::{NewJob, RunId, Scope};
+use tenure_core::{JobId, NewJob, RunId, Scope};
 use tenure_store::record::Sight;
 use tenure_store::run::{AddToRun, Members, NewPartition, NewRun, RunCreated, SealRun};
 use utoipa::ToSchema;
@@ -105,11 +105,13 @@ async fn create_run(
         Some(id) => id.parse()?,
         None => RunId::from_uuid(*app.new_id()?.as_uuid()),
     };
+    let members = members(&app, &caller, &tenant, &body.items, &body.partitions).await?;
+    let jobs = first_jobs(&members);
     let request = NewRun {
         tenant: tenant.clone(),
         owner: body.owner,
         source: body.source,
-        members: members(&app, &caller, &tenant, &body.items, &body.partitions).await?,
+        members,
         sealed: body.sealed.unwrap_or(true),
         consolidate: last(&app, &caller, &tenant, body.consolidate.as_deref()).await?,
         fail_fast: body.fail_fast,
@@ -118,7 +120,10 @@ async fn create_run(
         ..NewRun::new(id)
     };
     let status = match app.store.create_run(request).await? {
-        RunCreated::Now => StatusCode::CREATED,
+        RunCreated::Now => {
+            app.publish(jobs);
+            StatusCode::CREATED
+        }
         RunCreated::Before => StatusCode::OK,
     };
     answer(status, &RunLine::from(&app.store.show_run(&Sight::Tenant(tenant), id).await?))
@@ -160,7 +165,12 @@ async fn add_to_run(
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
     let tenant = app.store.show_run(&sight, run).await?.tenant;
     let members = members(&app, &caller, &tenant, &body.items, &body.partitions).await?;
+    let jobs = first_jobs(&members);
     let added = app.store.add_to_run(AddToRun { sight, run, members }).await?;
+    if added.members > 0 {
+        // Some may have been there before: a word too many costs a look.
+        app.publish(jobs);
+    }
     ok(&MembersAnswer { members: added.members, found: added.found })
 }
 
@@ -193,6 +203,12 @@ async fn seal_run(
     let word = caller.word(body.reason)?;
     app.store.seal_run(SealRun { sight: sight.clone(), run, consolidate, word }).await?;
     ok(&RunLine::from(&app.store.show_run(&sight, run).await?))
+}
+
+/// The jobs that may be claimed once these members are stored.
+fn first_jobs(members: &Members) -> Vec<JobId> {
+    let pages = members.partitions.iter().map(|partition| partition.job.id);
+    members.items.iter().map(|job| job.id).chain(pages).collect()
 }
 
 async fn members(
