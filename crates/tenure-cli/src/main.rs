@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`args`]: the command line; [`settings`]: flags, environment and `tenure.toml` in one precedence
-//! - [`open`]: the store that the settings name
+//! - [`open`]: the store that the settings name; [`broker`]: the broker, if they name one
 //! - [`command`]: what each subcommand does, one file each
 //! - [`kinds`]: what `tenure worker` can do by itself, one file each; [`log`](mod@log): how it tells
 //! - [`bulk`]: work on many jobs; [`confirm`]: a question before it
@@ -13,6 +13,7 @@
 mod args;
 mod settings;
 
+mod broker;
 mod open;
 
 mod bulk;

@@ -6,6 +6,7 @@
 //!
 //! - [`mod@file`]: `tenure.toml`, checked key by key
 //! - [`gates`], [`schedules`]: its tables of gates and schedules
+//! - [`rabbitmq`]: a broker that wakes workers
 //! - [`location`]: what `database` and `data_dir` may say
 //! - [`worker`]: how a worker of this machine runs; [`webhooks`]: whom webhooks may reach
 
@@ -13,6 +14,7 @@ mod file;
 mod gates;
 mod keys;
 mod location;
+mod rabbitmq;
 mod schedules;
 mod webhooks;
 mod worker;
@@ -29,6 +31,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use file::SettingsFile;
 pub(crate) use location::Location;
+pub(crate) use rabbitmq::RabbitSettings;
 pub(crate) use schedules::FileSchedule;
 pub(crate) use webhooks::{WebhookSettings, new_key as new_webhook_key};
 pub(crate) use worker::{LogFormat, LogLevel, WorkerFlags, WorkerSettings};
@@ -45,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) worker: WorkerSettings,
     /// Whom webhooks may reach, and what seals their secrets.
     pub(crate) webhooks: WebhookSettings,
+    /// Who wakes workers besides the store.
+    pub(crate) rabbitmq: RabbitSettings,
     /// What gates allow, as the file says.
     pub(crate) gates: Vec<(Pattern, GateRule)>,
     /// What is asked for again and again, as the file says.
@@ -101,6 +106,7 @@ impl Settings {
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
             worker: WorkerSettings::resolve(worker, env, file)?,
             webhooks: WebhookSettings::resolve(env, file)?,
+            rabbitmq: RabbitSettings::resolve(env, file)?,
             gates: file.map(|file| file.gates.clone()).unwrap_or_default(),
             schedules: file.map(|file| file.schedules.clone()).unwrap_or_default(),
             file: file.map(|file| file.path.clone()),

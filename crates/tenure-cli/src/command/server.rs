@@ -13,18 +13,18 @@ use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::webhook::{DELIVERY_KIND, OWN_QUEUE};
 use tenure_server::server::BindError;
 use tenure_server::{Auth, Options, Server};
-use tenure_store::Store;
 use tenure_store::access::KeyFilter;
 use tenure_store::gate::SetRule;
 use tenure_store::operate::Word;
 use tenure_store::record::{SecondWall, Sight};
+use tenure_store::{Store, Waker};
 use tenure_webhooks::{Deliverer, Endpoints, SendOptions, Sender, SystemResolver, Teller, deliver};
 use tenure_worker::{Worker, signal};
 
 use super::{Answer, Session, worker};
 use crate::failure::{Failure, exit};
-use crate::log;
 use crate::settings::WorkerFlags;
+use crate::{broker, log};
 
 /// Webhooks that are sent at once.
 const DELIVERIES: u32 = 32;
@@ -61,7 +61,7 @@ impl ServerArgs {
 }
 
 pub(crate) fn run(_: &ServerArgs, session: &mut Session) -> Result<Answer, Failure> {
-    serve(session, Auth::Keys, async |store, _| {
+    serve(session, Auth::Keys, async |store, _, _| {
         let keys = KeyFilter { sight: Sight::All, ended_too: false, after: None, limit: 1 };
         if store.list_keys(&keys).await?.is_empty() {
             tracing::warn!("there are no keys yet: tenure keys create --name ops --scopes enqueue,read,operate,admin");
@@ -101,7 +101,7 @@ async fn rule_endpoints(store: &Arc<dyn Store>) -> Result<(), Failure> {
 pub(super) fn serve(
     session: &mut Session,
     auth: Auth,
-    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session) -> Result<Option<Worker>, Failure>,
+    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session, Option<Arc<dyn Waker>>) -> Result<Option<Worker>, Failure>,
 ) -> Result<Answer, Failure> {
     log::start(&session.settings.worker);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -115,13 +115,15 @@ pub(super) fn serve(
 async fn serve_until_told(
     session: &mut Session,
     auth: Auth,
-    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session) -> Result<Option<Worker>, Failure>,
+    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session, Option<Arc<dyn Waker>>) -> Result<Option<Worker>, Failure>,
 ) -> Result<Answer, Failure> {
     let unheard =
         |error: std::io::Error| Failure::new("server", exit::STORE, "the server cannot start").caused_by(&error);
     // Before anything else: also a process that starts is told to stop.
     let stop = signal::first_then_exit_on_second().map_err(unheard)?;
     tokio::pin!(stop);
+    let broker = broker::start(&session.settings.rabbitmq)?;
+    let waker = broker.as_ref().map(|broker| broker.waker());
     let store = tokio::select! {
         biased;
         () = &mut stop => return Ok(Answer::Done),
@@ -143,6 +145,8 @@ async fn serve_until_told(
         auth,
         grace: session.settings.worker.grace.value,
         webhooks: Endpoints::new(guard.clone(), keys.clone()),
+        waker: waker.clone(),
+        waker_required: session.settings.rabbitmq.required.value,
         ..Options::default()
     };
     let server = Server::bind(&store, options).map_err(|error| match error {
@@ -156,7 +160,7 @@ async fn serve_until_told(
     let sender = Sender::new(guard, SystemResolver, SendOptions::default())?;
     let own = own_worker(&store, session, Deliverer::new(Arc::clone(&store), sender, keys))?;
     rule_endpoints(&store).await?;
-    let worker = worker(&store, session).await?;
+    let worker = worker(&store, session, waker).await?;
     let url = format!("http://{}", server.address());
     match session.out.is_json() {
         true => session.out.json(&json!({ "url": url, "store": session.settings.location.value.to_string() }))?,
@@ -189,11 +193,15 @@ async fn serve_until_told(
         told.send_replace(true);
         std::future::pending::<()>().await;
     };
-    tokio::select! {
+    let served = tokio::select! {
         biased;
         ended = async { tokio::join!(serving, telling, working, also_working) } => {
             ended.2.and(ended.3).map_err(unheard).map(|()| Answer::Done)
         }
         () = stopping => Ok(Answer::Done),
+    };
+    if let Some(broker) = broker {
+        broker.close().await;
     }
+    served
 }

@@ -13,14 +13,14 @@ use tenure_core::name::{GateName, QueueName};
 use tenure_core::worker_loop::ERROR_WAIT;
 use tenure_store::operate::{BATCH_MAX, Word};
 use tenure_store::record::JobFilter;
-use tenure_store::{Store, StoreError};
+use tenure_store::{Store, StoreError, Waker};
 use tenure_worker::{Summary, Worker, signal};
 
 use super::{Answer, Session, gates, schedules};
 use crate::args::limit;
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
-use crate::{kinds, log, open};
+use crate::{broker, kinds, log, open};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,12 +84,14 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
     // Before anything else: also a process that starts is told to stop.
     let stop = signal::first_then_exit_on_second().map_err(unheard)?;
     tokio::pin!(stop);
+    // One that runs once waits for nobody.
+    let broker = if args.once { None } else { broker::start(&session.settings.rabbitmq)? };
     let store = tokio::select! {
         biased;
         () = &mut stop => return Ok(Summary::default()),
         store = connect(session, args.once) => store?,
     };
-    let worker = build(args, session, &store).await?;
+    let worker = build(args, session, &store, broker.as_ref().map(|broker| broker.waker())).await?;
     let watched = args.served();
     let until = async {
         tokio::select! {
@@ -97,7 +99,11 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
             () = idle(&*store, &watched), if args.once => {}
         }
     };
-    worker.run_until(until).await.map_err(unheard)
+    let worked = worker.run_until(until).await.map_err(unheard);
+    if let Some(broker) = broker {
+        broker.close().await;
+    }
+    worked
 }
 
 impl WorkerArgs {
@@ -111,7 +117,12 @@ impl WorkerArgs {
 }
 
 /// The worker that the command line and the settings describe; gates and schedules of the settings are set.
-pub(super) async fn build(args: &WorkerArgs, session: &Session, store: &Arc<dyn Store>) -> Result<Worker, Failure> {
+pub(super) async fn build(
+    args: &WorkerArgs,
+    session: &Session,
+    store: &Arc<dyn Store>,
+    waker: Option<Arc<dyn Waker>>,
+) -> Result<Worker, Failure> {
     let word = Word { actor: session.settings.actor(None), reason: Some("the settings of a worker".to_owned()) };
     for (pattern, _) in gates::apply(&**store, session.settings.gates.clone(), word.clone()).await? {
         tracing::info!(gate = %pattern, "its rule is set as the settings say");
@@ -126,6 +137,9 @@ pub(super) async fn build(args: &WorkerArgs, session: &Session, store: &Arc<dyn 
         .retention(Some(settings.retention.value))
         .poll_every(args.poll)
         .prefetch(args.prefetch);
+    if let Some(waker) = waker {
+        worker = worker.waker(waker);
+    }
     if let Some(id) = &settings.id {
         worker = worker.name(id.value.as_str());
     }

@@ -28,6 +28,7 @@ const KEYS: [&str; 14] = [
 /// The keys that are tables.
 const GATES: &str = "gates";
 const SCHEDULES: &str = "schedules";
+const RABBITMQ: &str = "rabbitmq";
 
 /// A settings file that was read and whose keys are known.
 #[derive(Debug)]
@@ -71,11 +72,18 @@ impl SettingsFile {
                     schedules = super::schedules::read(named).map_err(|(at, why)| refuse(at, why))?;
                     continue;
                 }
+                (RABBITMQ, DeValue::Table(broker)) => {
+                    for (at, key, value) in super::rabbitmq::read(broker).map_err(|(at, why)| refuse(at, why))? {
+                        let origin = Origin::File { path: path.to_owned(), line: line_at(at), key };
+                        entries.push(Setting { value, origin });
+                    }
+                    continue;
+                }
                 _ => {}
             }
             let Some(key) = KEYS.into_iter().find(|key| *key == name.get_ref().as_ref()) else {
                 let why = format!(
-                    "the key `{}` is unknown; keys are {} and the tables {GATES} and {SCHEDULES}",
+                    "the key `{}` is unknown; keys are {} and the tables {GATES}, {SCHEDULES} and {RABBITMQ}",
                     name.get_ref(),
                     KEYS.join(", ")
                 );
@@ -146,6 +154,26 @@ mod tests {
             ),
             ("[schedules.a]\nevery = \"1m\"", ["line 2", "`every`", "cron, kind"]),
             ("[schedules]\na = 2", ["line 2", "`schedules.a`", "[schedules.\"a\"]"]),
+        ] {
+            let refused = SettingsFile::parse(Path::new("t.toml"), text).unwrap_err().in_one_line();
+            assert!(parts.iter().all(|part| refused.contains(part)), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_broker_is_read_and_refused_with_its_line() {
+        let text = "actor = \"ops\"\n[rabbitmq]\nurl = \"amqp://broker\"\npublish = true\n";
+        let file = SettingsFile::parse(Path::new("t.toml"), text).unwrap();
+        let publish = file.get("rabbitmq.publish").unwrap();
+        assert_eq!(
+            (publish.value.as_str(), publish.origin.to_string().as_str()),
+            ("true", "t.toml line 4, rabbitmq.publish")
+        );
+        for (text, parts) in [
+            ("[rabbitmq]\nhost = \"broker\"", ["line 2", "`host`", "url, exchange"]),
+            ("[rabbitmq]\nurl = 7", ["line 2", "`rabbitmq.url`", "in quotes"]),
+            ("[rabbitmq]\npublish = \"true\"", ["line 2", "`rabbitmq.publish`", "without quotes"]),
+            ("rabbitmq = \"amqp://broker\"", ["line 1", "`rabbitmq`", "tables"]),
         ] {
             let refused = SettingsFile::parse(Path::new("t.toml"), text).unwrap_err().in_one_line();
             assert!(parts.iter().all(|part| refused.contains(part)), "{text}: {refused}");

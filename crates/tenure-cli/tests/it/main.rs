@@ -6,6 +6,7 @@ mod access;
 mod audit;
 mod bad_input;
 mod bench;
+mod broker;
 mod completions;
 mod config;
 mod counting;

@@ -10,20 +10,20 @@ use crate::postgres::Server as Database;
 use crate::running::Running;
 
 /// A server that listens on a port of its own.
-struct Served {
-    process: Running,
+pub(crate) struct Served {
+    pub(crate) process: Running,
     address: String,
 }
 
 impl Served {
-    fn start(place: &Place, args: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         let mut process = Running::start(place, &[args, &["--listen=127.0.0.1:0", "--json"]].concat());
         let line: Value = serde_json::from_str(&process.first_line()).unwrap();
         let address = line["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
         Self { process, address }
     }
 
-    fn call(&self, method: &str, path: &str, key: &str, body: &str) -> (u16, Value) {
+    pub(crate) fn call(&self, method: &str, path: &str, key: &str, body: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         let head = format!(
@@ -57,7 +57,7 @@ fn serves(place: &Place) -> String {
     assert_eq!(served.call("GET", "/v1/jobs", "tnk_wrong", "").0, 401);
     assert_eq!(
         served.call("GET", "/v1/health/ready", "", "").1["checks"],
-        json!([{ "name": "store", "status": "ok" }])
+        json!([{ "name": "store", "status": "ok", "required": true }])
     );
     // The server itself takes back what dead workers held, and seals.
     let work = key(place, &["--scopes=worker"]);

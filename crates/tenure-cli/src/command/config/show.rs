@@ -17,7 +17,7 @@ Examples:
   TENURE_TENANT=acme tenure config show    the environment wins over tenure.toml
   tenure --data-dir ./data config show     a flag wins over both
 
-tenure.toml knows these keys, all of them text:
+tenure.toml knows these keys, all of them text, and the tables gates and schedules:
   database  = \"postgres://localhost/app\"   or an SQLite file, relative to tenure.toml
   data_dir  = \"data\"                       used where no database is named
   tenant    = \"acme\"                       for whom jobs are enqueued, whose jobs are shown
@@ -32,8 +32,17 @@ tenure.toml knows these keys, all of them text:
   webhook_allow = \"10.0.0.0/8\"            addresses that webhooks may reach although they are not public
   webhook_http  = \"true\"                  whether they may be sent by http://
   webhook_ports = \"443,8443\"              or any
+A broker that wakes workers sooner than they poll is a table:
+  [rabbitmq]
+  url         = \"amqps://tenure:secret@broker/jobs\"   or amqp://
+  exchange    = \"tenure\"           declared: topic, durable
+  routing_key = \"jobs.trigger\"
+  queue       = \"wakes\"            shared by processes; each has its own where none is named
+  ca          = \"ca.pem\"           who may sign the broker's certificate, relative to tenure.toml
+  publish     = true               tenure server says that a job was stored
+  required    = true               /v1/health/ready is 503 while the broker is away
 Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL or DATABASE_URL, the worker's
-name TENURE_WORKER_ID or WORKER_ID. Passwords are never shown.";
+name TENURE_WORKER_ID or WORKER_ID, the broker TENURE_RABBITMQ_URL and so on. Passwords are never shown.";
 
 /// Show every setting and where it comes from
 #[derive(Debug, Args)]
@@ -71,8 +80,8 @@ pub(super) fn run(session: &mut Session) -> Result<Answer, Failure> {
     Ok(Answer::Done)
 }
 
-fn rows(settings: &Settings) -> [Row; 13] {
-    let (worker, webhooks) = (&settings.worker, &settings.webhooks);
+fn rows(settings: &Settings) -> [Row; 20] {
+    let (worker, webhooks, rabbitmq) = (&settings.worker, &settings.webhooks, &settings.rabbitmq);
     let tenant = optional("tenant", settings.tenant.as_ref(), ToString::to_string);
     let mut actor = optional("actor", settings.actor.as_ref(), Clone::clone);
     // Where nobody says who acts, it is the user.
@@ -94,6 +103,13 @@ fn rows(settings: &Settings) -> [Row; 13] {
             true => "any".to_owned(),
             false => joined(ports),
         }),
+        optional("rabbitmq.url", rabbitmq.url.as_ref(), ToString::to_string),
+        said("rabbitmq.exchange", &rabbitmq.exchange, Clone::clone),
+        said("rabbitmq.routing_key", &rabbitmq.routing_key, Clone::clone),
+        optional("rabbitmq.queue", rabbitmq.queue.as_ref(), Clone::clone),
+        optional("rabbitmq.ca", rabbitmq.ca.as_ref(), |path| path.display().to_string()),
+        said("rabbitmq.publish", &rabbitmq.publish, ToString::to_string),
+        said("rabbitmq.required", &rabbitmq.required, ToString::to_string),
     ]
 }
 
