@@ -14,6 +14,7 @@ use tenure_e2e::ingest::{consolidate, ingest};
 use tenure_e2e::sink::{Sink, charge};
 use tenure_e2e::{Gates, Ledger, Place};
 use tenure_postgres::Mode;
+use tenure_rabbitmq::{Broker, Options};
 use tenure_store::Store;
 use tenure_worker::{Worker, signal};
 
@@ -42,6 +43,9 @@ struct Flags {
     /// There is a pooler before Postgres that hands out a session per transaction.
     #[arg(long)]
     pooled: bool,
+    /// A broker that wakes it, by its URL.
+    #[arg(long)]
+    broker: Option<String>,
     /// Once the store is open, a gate to wait for before the worker starts.
     #[arg(long)]
     start_gate: Option<String>,
@@ -92,6 +96,9 @@ async fn work(flags: Flags) -> Result<(), Box<dyn std::error::Error>> {
         .handle(ingest)
         .handle(consolidate)
         .name(&flags.name);
+    if let Some(url) = &flags.broker {
+        builder = builder.waker(Arc::new(Broker::start(Options::new(url))?));
+    }
     for queue in &flags.queues {
         let (name, slots) = queue.split_once('=').ok_or("a queue is name=slots")?;
         builder = builder.queue(name, slots.parse()?);

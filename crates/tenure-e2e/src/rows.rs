@@ -2,6 +2,7 @@
 
 mod backlog;
 mod blocked;
+mod broker;
 mod cancels;
 mod database_clock;
 mod disk;
@@ -65,6 +66,7 @@ pub const ROWS: &[Row] = &[
     gates::LIMIT,
     gates::BREAKER,
     runs::FAN_IN,
+    broker::ROW,
     runs::PAGES,
 ];
 

@@ -78,6 +78,7 @@ impl RabbitSettings {
     }
 
     /// Who said this of the broker, by the name that a refusal has for it.
+    #[cfg(feature = "rabbitmq")]
     pub(crate) fn origin(&self, field: &str) -> Option<&Origin> {
         match field {
             "url" => self.url.as_ref().map(|said| &said.origin),

@@ -199,6 +199,11 @@ fn pages_survive_kills_freezes_and_lost_replies() {
 }
 
 #[test]
+fn a_broker_that_goes_away_under_load_costs_polls_and_no_job() {
+    hold("F49");
+}
+
+#[test]
 fn a_consolidate_runs_once_after_thousands_of_partitions() {
     hold("F41");
 }
