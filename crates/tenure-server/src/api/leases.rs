@@ -1,8 +1,7 @@
 //! Claims and renewals of workers that come over HTTP: docs/WORKER-PROTOCOL.md. How jobs end is in [`report`].
 //!
-//! A claim waits on the server, not in the worker: it looks, says that somebody is idle, looks once more, and sleeps until
-//! there may be work, it is time to look again, the worker's time is over or the server stops. That there may be work is said by
-//! the store, and by a waker where there is one.
+//! A claim waits on the server, not in the worker: it stands in [line](crate::line), looks, and waits until it is its turn to
+//! look again, the worker's time is over or the server stops.
 
 mod report;
 
@@ -15,7 +14,6 @@ use tenure_core::name::QueueName;
 use tenure_core::{Invalid, LeaseNo, WorkerId};
 use tenure_store::StoreError;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ending, LEASE_JOBS_MAX, RenewLeases};
-use tenure_store::waker::woken;
 use tenure_store::worker::{Order, QUEUES_MAX};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -27,6 +25,7 @@ use super::ok;
 use crate::app::App;
 use crate::body::{Json, at_most, at_most_maybe};
 use crate::caller::RemoteWorker;
+use crate::line::{Seats, Turn};
 use crate::problem::{BUSY, LEASE_LOST, Problem};
 use crate::query::Segments;
 use crate::wire::lease::LeaseLine;
@@ -36,8 +35,8 @@ const WAIT: Duration = Duration::from_secs(20);
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// Most leases that a worker holds.
 const HOLDING_MAX: usize = 10_000;
-/// A claim that waits asks to be woken so often; the request lasts a little longer.
-const PUSH_EVERY: Duration = Duration::from_secs(1);
+/// How long a claim waits before it asks again what its worker is told to do.
+const ORDER_EVERY: Duration = Duration::from_secs(1);
 /// Tries at a renewal that somebody's lock held up, and the pause between them.
 const RENEWALS: u32 = 5;
 const RENEWAL_PAUSE: Duration = Duration::from_millis(50);
@@ -120,7 +119,7 @@ struct Found {
     order: Order,
 }
 
-/// Looks until there is something, or the time is over.
+/// Looks when it is its turn, until there is something or the time is over. Nobody has a turn who is told not to work.
 async fn wait_for_lease(
     app: &App,
     worker: WorkerId,
@@ -129,44 +128,58 @@ async fn wait_for_lease(
     until: Instant,
 ) -> Result<Found, Problem> {
     let mut stopping = app.stopping.subscribe();
-    // Before the first look: a word between a look and the wait after it would otherwise be missed.
-    let waker = app.options.waker.as_ref().map(|waker| waker.waiter());
-    let mut pushed: Option<Instant> = None;
+    let mut seats: Option<Seats> = None;
+    let mut turn = None;
     loop {
         let (order, sent) = (app.order(worker).await?, Instant::now());
         if order == Order::Stop || *stopping.borrow() {
             return Ok(Found { lease: None, sent, order });
         }
-        if order == Order::Work
-            && let Some(found) = look(app, worker, queues, limit).await?
-        {
-            return Ok(Found { lease: Some(found), sent, order });
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(Found { lease: None, sent, order });
-        }
-        if order == Order::Work && pushed.is_none_or(|at| at.elapsed() >= PUSH_EVERY) {
-            let first = pushed.is_none();
-            pushed = Some(Instant::now());
-            for queue in queues {
-                app.store.push_idle(queue).await?;
+        let found = match (order, turn.take()) {
+            (Order::Work, Some((at, turn))) => look_in_turn(app, worker, &queues[at], limit, turn).await?,
+            (Order::Work, None) if seats.is_none() || sent >= until => {
+                if sent < until {
+                    // In line before the look: what comes between the two is somebody's turn.
+                    seats = Some(app.lines.join(queues));
+                }
+                look(app, worker, queues, limit).await?
             }
-            // What came before the store knew that somebody waits woke nobody: look once more.
-            if first {
-                continue;
+            (Order::Work, None) => None,
+            _ => {
+                seats = None;
+                None
             }
+        };
+        if found.is_some() || sent >= until {
+            return Ok(Found { lease: found, sent, order });
         }
-        let opens = queues.iter().filter_map(|queue| app.store.opens_in(queue)).min();
-        let rest = opens.map_or(app.options.poll_every, |opens| opens.min(app.options.poll_every));
         tokio::select! {
-            // A lost connection wakes nobody; then there is the poll.
-            Ok(()) = app.store.wait_for_work(queues), if order == Order::Work => {}
-            () = woken(waker.as_deref()), if order == Order::Work => {}
-            () = tokio::time::sleep(left.min(rest)) => {}
+            came = turn_of(seats.as_mut()) => turn = Some(came),
+            () = tokio::time::sleep_until(until.min(Instant::now() + ORDER_EVERY)) => {}
             _ = stopping.wait_for(|stopping| *stopping) => {}
         }
     }
+}
+
+/// The next turn; none comes to those who are not in line.
+async fn turn_of(seats: Option<&mut Seats>) -> (usize, Turn) {
+    match seats {
+        Some(seats) => seats.turn().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Looks into the queue whose turn it is. A look that fails leaves the turn to the next one.
+async fn look_in_turn(
+    app: &App,
+    worker: WorkerId,
+    queue: &QueueName,
+    limit: u32,
+    turn: Turn,
+) -> Result<Option<(QueueName, Claimed)>, Problem> {
+    let found = look(app, worker, std::slice::from_ref(queue), limit).await?;
+    turn.over(found.is_some());
+    Ok(found)
 }
 
 /// One look into each queue, beginning with another one each time.

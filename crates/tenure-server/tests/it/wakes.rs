@@ -1,5 +1,6 @@
 //! A waker beside the store: it is told of new jobs, it wakes claims that wait, and it may be required.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use serde_json::{Value, json};
 use tenure_server::Options;
 use tenure_store::Waker;
 use tenure_store::waker::ManualWaker;
+use tokio::task::JoinSet;
 
 use crate::http::text;
 use crate::place::{self, Place};
@@ -65,7 +67,8 @@ async fn a_claim_that_waits_is_woken() {
         worker.post("/v1/leases", json!({ "queues": ["mail", "default"], "limit": 1, "wait_ms": 30_000 })).await.ok(200)
     });
     let waits = async {
-        while waker.waiting() == 0 {
+        // One for each of its queues.
+        while waker.waiting() < 2 {
             tokio::task::yield_now().await;
         }
     };
@@ -75,6 +78,34 @@ async fn a_claim_that_waits_is_woken() {
     let claimed = waiting.await.expect("an answer");
     assert_eq!(claimed["lease"]["jobs"][0]["id"], json!(id));
     assert!(claimed["waited_ms"].as_u64().is_some_and(|waited| waited < 30_000), "found by the last look: {claimed}");
+}
+
+/// Who finds something lets the next one look: one word is enough for all that is due.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_word_is_enough_for_all_who_wait() {
+    let waker = ManualWaker::default();
+    let place = place_with(&waker, false).await;
+    let mut waiting = JoinSet::new();
+    let mut jobs = HashSet::new();
+    for _ in 0..5 {
+        jobs.insert(place.enqueue(json!({ "kind": "a", "delay": "60s" })).await);
+        let worker = place.worker().await;
+        let body = json!({ "queues": ["default"], "limit": 1, "wait_ms": 30_000 });
+        waiting.spawn(async move { worker.post("/v1/leases", body).await.ok(200) });
+    }
+    let waits = async {
+        while waker.waiting() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), waits).await.expect("they wait");
+    place.clock.advance(Duration::from_secs(61));
+    waker.wake();
+    for claimed in waiting.join_all().await {
+        assert!(jobs.remove(text(&claimed["lease"]["jobs"][0]["id"])), "{claimed}");
+        assert!(claimed["waited_ms"].as_u64().is_some_and(|waited| waited < 30_000), "{claimed}");
+    }
+    assert_eq!(waker.waiters(), 1, "they share one wait");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
