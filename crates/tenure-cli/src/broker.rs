@@ -57,15 +57,20 @@ mod known {
     }
 }
 
+/// What a binary says that does not know brokers.
+#[cfg(any(test, not(feature = "rabbitmq")))]
+fn refuse(origin: &crate::settings::Origin) -> Failure {
+    let why = format!("{origin}: this binary was built without RabbitMQ");
+    Failure::usage("settings", why).hint("Build it with the feature: cargo build --features rabbitmq")
+}
+
 #[cfg(not(feature = "rabbitmq"))]
 mod unknown {
     use super::{Arc, Broker, Failure, RabbitSettings, Waker};
 
     /// Refuses settings that name a broker: whoever named one counts on it.
     pub(crate) fn start(settings: &RabbitSettings) -> Result<Option<Broker>, Failure> {
-        let Some(url) = &settings.url else { return Ok(None) };
-        let why = format!("{}: this binary was built without RabbitMQ", url.origin);
-        Err(Failure::usage("settings", why).hint("Build it with the feature: cargo build --features rabbitmq"))
+        settings.url.as_ref().map_or(Ok(None), |url| Err(super::refuse(&url.origin)))
     }
 
     impl Broker {
@@ -76,5 +81,17 @@ mod unknown {
         pub(crate) async fn close(self) {
             match self.never {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_without_brokers_names_who_named_one() {
+        let refused = refuse(&crate::settings::Origin::Variable("TENURE_RABBITMQ_URL"));
+        assert_eq!(refused.message(), "TENURE_RABBITMQ_URL: this binary was built without RabbitMQ");
+        assert_eq!(refused.exit(), crate::failure::exit::USAGE);
     }
 }
