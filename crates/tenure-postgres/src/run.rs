@@ -26,6 +26,7 @@ use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{Moment, get, named, time, time_maybe};
+use crate::wall::Seen;
 
 #[async_trait]
 impl RunStore for PgStore {
@@ -251,7 +252,7 @@ impl PgStore {
         run: RunId,
     ) -> Result<RunRecord, Failed> {
         let tenant = tenant(sight);
-        self.see_run(tx.client(), tenant.as_deref(), run.as_uuid()).await?;
+        self.see(tx.client(), tenant.as_deref(), Seen::Run(run.as_uuid())).await?;
         let params: [Param<'_>; 2] = [(run.as_uuid(), Type::UUID), (&tenant, Type::TEXT)];
         let row = tx.query_typed_opt(&self.text(statement), &params).await?;
         let row = row.ok_or_else(|| StoreError::NotFound(format!("run {run}")))?;

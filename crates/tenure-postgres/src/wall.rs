@@ -32,12 +32,13 @@ use crate::store::PgStore;
 use crate::value::get;
 
 /// What the tenant's role reads instead: it has no right to what these stand for (`migrations/0016_own_views.sql`).
-const OWN: [&str; 6] = ["jobs", "ready", "lease", "usages", "api_key", "state_of"];
+const OWN: [&str; 7] = ["jobs", "ready", "lease", "usages", "api_key", "webhook_endpoint", "state_of"];
 
 const SET_TENANT: &str = "select set_config('tenure.tenant', $1, true)";
 const SEE_JOB: &str = "select tenure.see_job($1, $2)";
 const SEE_RUN: &str = "select tenure.see_run($1, $2)";
 const SEE_KEY: &str = "select tenure.see_key($1, $2)";
+const SEE_ENDPOINT: &str = "select tenure.see_endpoint($1, $2)";
 const SEE_SCHEDULE: &str = "select tenure.see_schedule($1, $2)";
 
 /// Why there is no wall, most often.
@@ -69,6 +70,7 @@ pub(crate) enum Seen<'a> {
     Run(&'a uuid::Uuid),
     Key(&'a str),
     Schedule(&'a str),
+    Endpoint(&'a uuid::Uuid),
 }
 
 impl Wall<'_> {
@@ -108,6 +110,7 @@ impl Seen<'_> {
             Self::Run(id) => (SEE_RUN, (*id, Type::UUID)),
             Self::Key(id) => (SEE_KEY, (id, Type::TEXT)),
             Self::Schedule(name) => (SEE_SCHEDULE, (name, Type::TEXT)),
+            Self::Endpoint(id) => (SEE_ENDPOINT, (*id, Type::UUID)),
         }
     }
 }
@@ -137,10 +140,10 @@ impl PgStore {
         Ok(self.call_walled(wall, Desk::Short, statement, params).await?)
     }
 
-    /// Refuses a run that is out of a tenant's sight, in a transaction that goes on with other rights.
-    pub(crate) async fn see_run(&self, client: &Client, tenant: Option<&str>, run: &uuid::Uuid) -> Result<(), Failed> {
+    /// Refuses what is out of a tenant's sight, in a transaction that goes on with other rights.
+    pub(crate) async fn see(&self, client: &Client, tenant: Option<&str>, seen: Seen<'_>) -> Result<(), Failed> {
         match self.walled(tenant) {
-            Some(tenant) => Ok(Wall::Past(tenant, Seen::Run(run)).pass(client).await?),
+            Some(tenant) => Ok(Wall::Past(tenant, seen).pass(client).await?),
             None => Ok(()),
         }
     }

@@ -23,6 +23,7 @@ use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{Moment, get, named, time, time_maybe};
+use crate::wall::Seen;
 
 const FIND_CURSOR: Statement = Statement { name: "find_cursor", sql: "select seal, after from tenure.webhook_cursor" };
 
@@ -167,7 +168,7 @@ impl PgStore {
         let (one, after) = (one.map(|id| *id.as_uuid()), after.map(|id| *id.as_uuid()));
         let params: [Param<'_>; 4] =
             [(&tenant, Type::TEXT), (&one, Type::UUID), (&after, Type::UUID), (&limit, Type::INT8)];
-        let rows = self.call(Desk::Short, statement::LIST_ENDPOINTS, &params).await?;
+        let rows = self.call_within(tenant, Desk::Short, statement::LIST_ENDPOINTS, &params).await?;
         rows.iter().map(endpoint).collect()
     }
 
@@ -178,8 +179,9 @@ impl PgStore {
         id: EndpointId,
     ) -> Result<EndpointRecord, Failed> {
         let tenant = sight.tenant().map(TenantName::as_str);
+        self.see(tx.client(), tenant, Seen::Endpoint(id.as_uuid())).await?;
         let params: [Param<'_>; 2] = [(id.as_uuid(), Type::UUID), (&tenant, Type::TEXT)];
-        let rows = tx.query_typed(statement::HOLD_ENDPOINT.sql, &params).await?;
+        let rows = tx.query_typed(&self.text(statement::HOLD_ENDPOINT), &params).await?;
         Ok(endpoint(rows.first().ok_or_else(|| unknown(id))?)?)
     }
 

@@ -38,6 +38,13 @@ select k.id, decode(repeat('00', 32), 'hex') as hash, k.tenant, k.name, k.scopes
 from tenure.api_key k
 where k.tenant = (select tenure.own_tenant());
 
+-- Secrets are sealed, and not even so are they shown.
+create view tenure.own_webhook_endpoint with (security_barrier) as
+select e.id, e.tenant, e.url, e.events, e.prefix, '\x00'::bytea as secret, null::bytea as previous, e.previous_until, e.created_at, e.disabled_at, e.disabled_why,
+  e.failing_since
+from tenure.webhook_endpoint e
+where e.tenant = (select tenure.own_tenant());
+
 -- tenure.state_of with the caller's own rights.
 create function tenure.own_state_of(_job uuid) returns text language sql stable as $$
   select coalesce(

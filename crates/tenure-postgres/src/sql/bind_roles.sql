@@ -15,11 +15,12 @@ begin
 
   for right_of in select * from (values
     -- A tenant of the API. Its rows only, see below; of what is shared a name.
-    ('tenure_api', 'select', 'job attempt run partition schedule schedule_fire own_jobs own_ready own_lease own_usages own_api_key'),
+    ('tenure_api', 'select', 'job attempt run partition schedule schedule_fire own_jobs own_ready own_lease own_usages own_api_key
+      job_callback webhook_delivery own_webhook_endpoint'),
     ('tenure_api', 'select (id, name)', 'tenant queue worker'),
     -- Stores jobs, and learns where a job stands. Payloads it has no right to read.
     ('tenure_producer', 'select', 'home migration ready unique_key tenant queue'),
-    ('tenure_producer', 'insert', 'job ready unique_key tenant queue'),
+    ('tenure_producer', 'insert', 'job job_callback ready unique_key tenant queue'),
     ('tenure_producer', 'update', 'unique_key'),
     ('tenure_producer', 'update (lined, parted)', 'queue'),
     ('tenure_producer', 'select (id, tenant, queue, line, priority, run_at, part)', 'job'),
@@ -30,7 +31,8 @@ begin
     ('tenure_worker', 'insert', 'tenant worker'),
     ('tenure_worker', 'select (id, name, registered_at, seen_at, state, running, reporting, version, host, pid, queues, slots, told)', 'worker'),
     ('tenure_worker', 'update (seen_at, state, running, reporting, version, host, pid, queues, slots)', 'worker'),
-    ('tenure_worker', 'select, insert, delete', 'job'),
+    ('tenure_worker', 'select, insert, delete', 'job job_callback'),
+    ('tenure_worker', 'select, delete', 'webhook_delivery'),
     ('tenure_worker', 'select, insert, update', 'queue gate run partition'),
     ('tenure_worker', 'select, update', 'schedule run_fold usage_fold'),
     ('tenure_worker', 'select, insert, update, delete', 'ready lease attempt unique_key cancel_request gate_event run_event schedule_fire usage_event usage_total cache'),
@@ -38,12 +40,12 @@ begin
     -- Serves the API, and does what operators do: everything but to change what was written down.
     ('tenure_operator', 'select', 'home migration'),
     ('tenure_operator', 'select, insert', 'journal seal'),
-    ('tenure_operator', 'select, insert, delete', 'job'),
+    ('tenure_operator', 'select, insert, delete', 'job job_callback'),
     ('tenure_operator', 'select, insert, update, delete', 'tenant queue gate_rule gate_rules gate gate_event worker ready lease attempt run partition run_event run_fold unique_key
-      cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold'),
-    ('tenure_operator', 'select', 'jobs audit_log violations workers gates schedules runs partitions api_keys usage_unfolded usages'),
+      cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold webhook_endpoint webhook_delivery webhook_cursor'),
+    ('tenure_operator', 'select', 'jobs audit_log violations workers gates schedules runs partitions api_keys usage_unfolded usages webhook_endpoints webhook_deliveries'),
     -- People with a tool of their own. No payload, no result.
-    ('tenure_reader', 'select', 'audit_log workers gates runs partitions api_keys usages'),
+    ('tenure_reader', 'select', 'audit_log workers gates runs partitions api_keys usages webhook_deliveries'),
     ('tenure_reader', 'select (id, tenant, queue, kind, priority, state, attempts, max_attempts, losses, max_losses, run_at, next_retry_at, locked_by, lease, locked_at, heartbeat_at,
       lease_expires_at, created_at, started_at, completed_at, updated_at, error_message, trace, cancel_requested, gate)', 'jobs'),
     ('tenure_reader', 'select (tenant, name, cron, zone, missed, queue, kind, paused, pause_reason, last_fire_at)', 'schedules')
@@ -64,6 +66,9 @@ begin
     ('api_key', 'tenant = (select tenure.own_tenant())'),
     ('usage_event', 'tenant = (select tenure.own_tenant())'),
     ('usage_total', 'tenant = (select tenure.own_tenant())'),
+    ('webhook_endpoint', 'tenant = (select tenure.own_tenant())'),
+    ('webhook_delivery', 'tenant = (select tenure.own_tenant())'),
+    ('job_callback', '(select j.tenant from tenure.job j where j.id = job_callback.job) = (select tenure.own_tenant())'),
     ('attempt', '(select j.tenant from tenure.job j where j.id = attempt.job) = (select tenure.own_tenant())'),
     ('partition', '(select r.tenant from tenure.run r where r.id = partition.run) = (select tenure.own_tenant())'),
     ('schedule_fire', '(select s.tenant from tenure.schedule s where s.id = schedule_fire.schedule) = (select tenure.own_tenant())')
@@ -109,6 +114,14 @@ begin
   perform set_config('tenure.tenant', _tenant, true);
   perform from tenure.own_api_key k where k.id = _key;
   if not found then raise exception 'key % is not known here', _key using errcode = 'TN404'; end if;
+end $$;
+
+create or replace function tenure.see_endpoint(_tenant text, _endpoint uuid) returns void language plpgsql
+  set role = tenure_api set "tenure.tenant" = '' as $$
+begin
+  perform set_config('tenure.tenant', _tenant, true);
+  perform from tenure.own_webhook_endpoint e where e.id = _endpoint;
+  if not found then raise exception 'endpoint % is not known here', _endpoint using errcode = 'TN404'; end if;
 end $$;
 
 create or replace function tenure.see_schedule(_tenant text, _schedule text) returns void language plpgsql

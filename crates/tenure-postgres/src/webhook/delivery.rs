@@ -102,13 +102,14 @@ impl PgStore {
             (&before, Type::UUID),
             (&limit, Type::INT8),
         ];
-        self.call(Desk::Long, statement::LIST_DELIVERIES, &params).await?.iter().map(summary).collect()
+        let rows = self.call_within(tenant, Desk::Long, statement::LIST_DELIVERIES, &params).await?;
+        rows.iter().map(summary).collect()
     }
 
     pub(super) async fn delivery(&self, sight: &Sight, job: JobId) -> Result<DeliveryRecord, StoreError> {
         let (jobs, tenant) = (vec![*job.as_uuid()], sight.tenant().map(TenantName::as_str));
         let params: [Param<'_>; 2] = [(&jobs, Type::UUID_ARRAY), (&tenant, Type::TEXT)];
-        let rows = self.call(Desk::Short, statement::SHOW_DELIVERIES, &params).await?;
+        let rows = self.call_within(tenant, Desk::Short, statement::SHOW_DELIVERIES, &params).await?;
         let row = rows.first().ok_or_else(|| unknown(job))?;
         let tries = Json::from_store(get::<String>(row, "tries")?);
         Ok(DeliveryRecord { summary: summary(row)?, body: get(row, "body")?, tries })
@@ -152,7 +153,7 @@ impl PgStore {
         let asked: Vec<Uuid> = request.deliveries.iter().map(|(old, _)| *old.as_uuid()).collect();
         let tenant = request.sight.tenant().map(TenantName::as_str);
         let params: [Param<'_>; 2] = [(&asked, Type::UUID_ARRAY), (&tenant, Type::TEXT)];
-        let rows = tx.query_typed(statement::SHOW_DELIVERIES.sql, &params).await?;
+        let rows = tx.query_typed(&self.text(statement::SHOW_DELIVERIES), &params).await?;
         let mut again = Vec::with_capacity(rows.len());
         for row in &rows {
             let old = summary(row)?;
@@ -167,7 +168,7 @@ impl PgStore {
         endpoints.dedup();
         let mut first = None;
         for endpoint in endpoints {
-            let endpoint = self.hold_endpoint(tx, &Sight::All, endpoint).await?;
+            let endpoint = self.hold_endpoint(tx, &request.sight, endpoint).await?;
             endpoint.refuse_disabled()?;
             first.get_or_insert(endpoint);
         }

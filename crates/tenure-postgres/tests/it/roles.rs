@@ -8,19 +8,19 @@ use tokio_postgres::{Client, NoTls};
 use crate::database::Database;
 use crate::two_tenants::{ACME, ZETA, settle};
 
-/// Tables that hold no tenant's rows, or rows that only the views of `0017_own_views.sql` show.
+/// Tables that hold no tenant's rows, or rows that only the views of `0016_own_views.sql` show.
 #[rustfmt::skip]
 const CLOSED: &[&str] = &[
     "cache", "cancel_request", "gate", "gate_event", "gate_rule", "gate_rules", "home", "journal", "lease", "migration",
-    "ready", "run_event", "run_fold", "seal", "usage_fold",
+    "ready", "run_event", "run_fold", "seal", "usage_fold", "webhook_cursor",
 ];
 /// Tables of which tenants read the names of what is shared.
 const SHARED: &[&str] = &["queue", "worker"];
 /// Tables with rows of tenants.
 #[rustfmt::skip]
 const BOUND: &[&str] = &[
-    "api_key", "attempt", "job", "partition", "run", "schedule", "schedule_fire", "tenant", "unique_key", "usage_event",
-    "usage_total",
+    "api_key", "attempt", "job", "job_callback", "partition", "run", "schedule", "schedule_fire", "tenant", "unique_key", "usage_event",
+    "usage_total", "webhook_delivery", "webhook_endpoint",
 ];
 
 pub(crate) async fn walled() -> Database {
@@ -97,6 +97,9 @@ async fn a_tenants_role_sees_its_own_rows_and_without_a_tenant_none() {
         ("own_ready", format!("job not in ({jobs_of})")),
         ("own_lease", format!("not jobs <@ array({jobs_of})")),
         ("own_usages", format!("tenant <> '{ZETA}'")),
+        ("job_callback", format!("job not in ({jobs_of})")),
+        ("webhook_delivery", format!("tenant <> {number}")),
+        ("own_webhook_endpoint", format!("tenant <> {number} or secret <> '\\x00'")),
         ("own_api_key", format!("tenant <> {number} or hash <> decode(repeat('00', 32), 'hex')")),
     ] {
         let count = format!("select count(*) from tenure.{table}");

@@ -2,7 +2,7 @@
 
 use tenure_core::key::KeyId;
 use tenure_core::name::{ScheduleName, TenantName};
-use tenure_core::{JobId, RunId, State, Timestamp};
+use tenure_core::{EndpointId, JobId, RunId, State, Timestamp};
 use tenure_postgres::PgStore;
 use tenure_store::access::{KeyFilter, RevokeKey};
 use tenure_store::operate::{CancelJob, OpenJob, RequeueJob, Word};
@@ -12,7 +12,8 @@ use tenure_store::run::{
 };
 use tenure_store::schedule::ScheduleFilter;
 use tenure_store::usage::UsageFilter;
-use tenure_store::{AccessStore, AdminStore, JobStore, RunStore, ScheduleStore, StoreError};
+use tenure_store::webhook::{ChangeEndpoint, DeliveryFilter, EndpointFilter};
+use tenure_store::{AccessStore, AdminStore, JobStore, RunStore, ScheduleStore, StoreError, WebhookStore};
 
 use crate::database::Database;
 
@@ -30,6 +31,10 @@ fn uuid(tenant: &str, number: u128) -> uuid::Uuid {
 
 pub(crate) fn job(tenant: &str, number: u128) -> JobId {
     JobId::from_uuid(uuid(tenant, number))
+}
+
+fn endpoint(tenant: &str) -> EndpointId {
+    EndpointId::from_uuid(uuid(tenant, 7))
 }
 
 fn key(tenant: &str) -> KeyId {
@@ -60,8 +65,11 @@ pub(crate) fn settle(database: &Database) {
              insert into tenure.usage_event (at, tenant, kind, usage) values (now(), {owner}, 'noop', '{{\"tokens\": 1}}');
              insert into tenure.usage_total (day, tenant, kind, name, amount, attempts) values (current_date, {owner}, 'noop', 'pages', 1, 1);
              insert into tenure.unique_key (tenant, scope, key, policy, job) values ({owner}, 'noop', 'k', 1, '{}');
-             insert into tenure.api_key (id, hash, tenant, name, scopes, created_at) values ('{}', sha256('{tenant}'), {owner}, 'k', 'read', now());",
-            id(1), id(3), id(4), id(9), id(9), id(8), id(1), id(1), key(tenant),
+             insert into tenure.api_key (id, hash, tenant, name, scopes, created_at) values ('{}', sha256('{tenant}'), {owner}, 'k', 'read', now());
+             insert into tenure.job_callback (job, url) values ('{}', 'https://{tenant}.example/');
+             insert into tenure.webhook_endpoint (id, tenant, url, events, prefix, secret, created_at) values ('{}', {owner}, 'https://{tenant}.example/', '*', 'X-T-', '\\x01', now());
+             insert into tenure.webhook_delivery (job, endpoint, tenant, journal, subject, event_id, event_type, created_at, body) values ('{}', '{}', {owner}, 1, 's', 'e', 'job.dead', now(), '{{}}');",
+            id(1), id(3), id(4), id(9), id(9), id(8), id(1), id(1), key(tenant), id(1), id(7), id(4), id(7),
         );
     }
     // Claimed together: one lease lists jobs of both.
@@ -103,6 +111,10 @@ pub(crate) async fn leaks(store: &PgStore) -> Vec<&'static str> {
         ),
         ("seal_run", store.seal_run(SealRun { sight: sight.clone(), run, consolidate: None, word: word() }).await),
         ("cancel_run", store.cancel_run(CancelRun { sight: sight.clone(), run, word: word() }).await.map(drop)),
+        (
+            "change_endpoint",
+            store.change_endpoint(ChangeEndpoint::new(sight.clone(), endpoint(ACME), word())).await.map(drop),
+        ),
         ("revoke_key", store.revoke_key(RevokeKey { sight, key: key(ACME), word: word() }).await.map(drop)),
     ];
     leaks.extend(verbs.into_iter().filter(|(_, answer)| !unknown(answer)).map(|(verb, _)| verb));
@@ -142,6 +154,13 @@ async fn reads(store: &PgStore, zeta: &TenantName, sight: &Sight) -> Vec<&'stati
     let filter = UsageFilter { sight: sight.clone(), kind: None, since: Timestamp::EPOCH, limit: 10 };
     let used = store.sum_usage(&filter).await.expect("sum");
     check("sum_usage", used.len() == 2 && used.iter().all(|total| total.tenant == *zeta));
+    let filter = EndpointFilter { sight: sight.clone(), after: None, limit: 10 };
+    let endpoints = store.list_endpoints(&filter).await.expect("list");
+    check("list_endpoints", endpoints.iter().map(|endpoint| endpoint.id).eq([endpoint(ZETA)]));
+    let deliveries = store.list_deliveries(&DeliveryFilter::new(sight.clone(), 10)).await.expect("list");
+    check("list_deliveries", deliveries.iter().map(|delivery| delivery.job).eq([job(ZETA, 4)]));
+    let theirs = store.show_delivery(sight, job(ACME, 4)).await;
+    check("show_delivery", matches!(theirs, Err(StoreError::NotFound(_))));
     let filter = KeyFilter { sight: sight.clone(), ended_too: true, after: None, limit: 10 };
     let keys = store.list_keys(&filter).await.expect("list");
     check("list_keys", keys.iter().map(|key| key.id.clone()).eq([key(ZETA)]));
