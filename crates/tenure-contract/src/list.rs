@@ -257,6 +257,10 @@ macro_rules! each_case {
             an_endpoint_for_callbacks_is_not_disabled_by_a_receiver,
             deliveries_are_listed_and_sent_again,
             a_delivery_ends_with_its_job_and_goes_with_it,
+            // operation
+            an_operation_begins_with_the_job_that_does_it,
+            operations_are_listed_and_a_tenant_sees_its_own,
+            how_far_an_operation_is_only_grows,
             // count
             endings_are_counted_by_queue_kind_and_way,
             a_queue_is_there_when_somebody_named_it,

@@ -64,6 +64,7 @@ mod fold;
 mod gate;
 mod gather;
 pub mod migrate;
+mod operation;
 pub mod roles;
 
 mod access;

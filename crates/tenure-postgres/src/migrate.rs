@@ -54,6 +54,7 @@ pub const STEPS: &[Step] = migrations! {
     14 "0014_usage"
     15 "0015_webhooks"
     16 "0016_own_views"
+    17 "0017_operations"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

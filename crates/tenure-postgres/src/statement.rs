@@ -56,6 +56,10 @@ statements! {
     LIST_DELIVERIES = "list_deliveries";
     /// Deliveries in full.
     SHOW_DELIVERIES = "show_deliveries";
+    /// Operations, a page or one.
+    LIST_OPERATIONS = "list_operations";
+    /// Writes down how far an operation is.
+    SAVE_OPERATION = "save_operation";
     /// What was used.
     SUM_USAGE = "sum_usage";
     /// Keeps an answer.

@@ -69,6 +69,7 @@ mod cache;
 mod delivery;
 mod journal;
 mod migrate;
+mod operation;
 mod prune;
 mod queue;
 mod usage;

@@ -19,6 +19,7 @@ const STEPS: &[(&str, &str)] = &[
     ("access", include_str!("../migrations/0006_access.sql")),
     ("usage", include_str!("../migrations/0007_usage.sql")),
     ("webhooks", include_str!("../migrations/0008_webhooks.sql")),
+    ("operations", include_str!("../migrations/0009_operations.sql")),
 ];
 
 /// Applies the missing steps; answers which. Another process that does the same holds the write lock: one waits.

@@ -15,6 +15,7 @@ const PRUNE_ATTEMPTS: &str = include_str!("sql/prune_attempts.sql");
 const PRUNE_JOB: &str = include_str!("sql/prune_job.sql");
 const PRUNE_CALLBACK: &str = include_str!("sql/prune_callback.sql");
 const PRUNE_DELIVERY: &str = include_str!("sql/prune_delivery.sql");
+const PRUNE_OPERATION: &str = include_str!("sql/prune_operation.sql");
 const FREE_KEY: &str = include_str!("sql/free_key.sql");
 const FREE_EXPIRED_KEYS: &str = include_str!("sql/free_expired_keys.sql");
 const FORGET_CANCEL_REQUEST: &str = include_str!("sql/forget_cancel_request.sql");
@@ -74,6 +75,7 @@ fn delete(tx: &Tx<'_>, prunable: &Prunable) -> Result<()> {
     }
     tx.execute(PRUNE_CALLBACK, named_params! { ":job": job })?;
     tx.execute(PRUNE_DELIVERY, named_params! { ":job": job })?;
+    tx.execute(PRUNE_OPERATION, named_params! { ":job": job })?;
     tx.execute(PRUNE_ATTEMPTS, named_params! { ":job": job })?;
     tx.execute(PRUNE_JOB, named_params! { ":job": job })?;
     forget_cancel_request(tx, prunable.job)

@@ -1,4 +1,4 @@
-//! For stores in front of another store: the verbs of runs, access and webhooks, passed on.
+//! For stores in front of another store: the verbs of runs, access, webhooks and operations, passed on.
 
 /// Implements [`RunStore`](crate::RunStore) by the store that `$inner` leads to.
 #[doc(hidden)]
@@ -215,6 +215,42 @@ macro_rules! forward_webhooks {
 
             async fn resend_deliveries(&self, request: $crate::webhook::ResendDeliveries) -> Result<u64, StoreError> {
                 $crate::WebhookStore::resend_deliveries(&self.$inner, request).await
+            }
+        }
+    };
+}
+
+/// Implements [`OperationStore`](crate::OperationStore) by the store that `$inner` leads to.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward_operations {
+    ($type:ty, $inner:ident) => {
+        #[async_trait::async_trait]
+        impl $crate::OperationStore for $type {
+            async fn create_operation(
+                &self,
+                request: $crate::operation::NewOperation,
+            ) -> Result<$crate::operation::OperationRecord, StoreError> {
+                $crate::OperationStore::create_operation(&self.$inner, request).await
+            }
+
+            async fn list_operations(
+                &self,
+                filter: &$crate::operation::OperationFilter,
+            ) -> Result<Vec<$crate::operation::OperationRecord>, StoreError> {
+                $crate::OperationStore::list_operations(&self.$inner, filter).await
+            }
+
+            async fn show_operation(
+                &self,
+                sight: &$crate::record::Sight,
+                operation: tenure_core::JobId,
+            ) -> Result<$crate::operation::OperationRecord, StoreError> {
+                $crate::OperationStore::show_operation(&self.$inner, sight, operation).await
+            }
+
+            async fn save_operation(&self, request: $crate::operation::SaveOperation) -> Result<bool, StoreError> {
+                $crate::OperationStore::save_operation(&self.$inner, request).await
             }
         }
     };

@@ -10,6 +10,7 @@
 //!   and replies
 //! - [`access`]: who may do what: tenants, keys, tokens of workers that come over HTTP
 //! - [`webhook`]: who is told what, and what came of it
+//! - [`operation`]: one act on many jobs, in the background
 //! - [`cache`]: answers that are kept for a while
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
@@ -31,6 +32,7 @@ pub mod gate;
 pub mod journal;
 pub mod lease;
 pub mod operate;
+pub mod operation;
 pub mod record;
 pub mod run;
 pub mod schedule;
@@ -49,8 +51,8 @@ pub mod waker;
 pub use error::StoreError;
 pub use into_store::IntoStore;
 pub use store::{
-    AccessStore, AdminStore, CacheStore, GateStore, JobStore, JournalStore, LeaseStore, RunStore, ScheduleStore, Store,
-    WakeStore, WebhookStore,
+    AccessStore, AdminStore, CacheStore, GateStore, JobStore, JournalStore, LeaseStore, OperationStore, RunStore,
+    ScheduleStore, Store, WakeStore, WebhookStore,
 };
 pub use user_tx::UserTx;
 pub use waker::Waker;

@@ -3,6 +3,7 @@
 //! Two rules hold for all of them. A verb is one transaction: it happened whole or not at all. And every verb may be
 //! sent again after a lost reply: the second answer says what the first one did.
 
+mod operations;
 mod webhooks;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use crate::schedule::{
 use crate::usage::{UsageFilter, UsageTotal};
 use crate::worker::{Beat, Order, OrderWorker, WorkerRecord};
 
+pub use operations::OperationStore;
 pub use webhooks::WebhookStore;
 
 /// A store: all nouns together.
@@ -50,6 +52,7 @@ pub trait Store:
     + CacheStore
     + AccessStore
     + WebhookStore
+    + OperationStore
     + JournalStore
     + AdminStore
     + WakeStore
@@ -64,6 +67,7 @@ impl<S> Store for S where
         + CacheStore
         + AccessStore
         + WebhookStore
+        + OperationStore
         + JournalStore
         + AdminStore
         + WakeStore

@@ -21,6 +21,7 @@ mod webhook;
 mod cancel;
 mod force_cancel;
 mod open;
+mod operation;
 mod requeue;
 
 mod drop_leases;
@@ -72,6 +73,7 @@ pub use self::admin::*;
 pub use self::cache::*;
 pub use self::count::*;
 pub use self::journal::*;
+pub use self::operation::*;
 pub use self::refuse::*;
 pub use self::registry::*;
 pub use self::schedule::*;

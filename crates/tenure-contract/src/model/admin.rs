@@ -246,6 +246,7 @@ fn is_named_by_a_lease(tables: &Tables, row: &Row) -> bool {
 /// Deletes a job. Its key stays where the job still has a right to it, and goes where it has let go.
 fn prune(tables: &mut Tables, id: JobId, now: Timestamp) {
     tables.deliveries.remove(&id);
+    tables.operations.remove(&id);
     let Some(row) = tables.jobs.remove(&id) else { return };
     let Some(name) = row.key_name() else { return };
     let Some(key) = tables.keys.get(&name).filter(|key| key.job == id) else { return };

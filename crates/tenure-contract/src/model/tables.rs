@@ -17,6 +17,7 @@ use tenure_store::access::{KeyRecord, RemoteToken};
 use tenure_store::cache::Cached;
 use tenure_store::lease::EndJob;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
+use tenure_store::operation::OperationRecord;
 use tenure_store::record::{AttemptRecord, Sight};
 use tenure_store::usage::{USAGE_NAME_CHARS_MAX, day_of};
 use tenure_store::webhook::{Cursor, EndpointRecord};
@@ -42,6 +43,7 @@ pub(super) struct Tables {
     pub(super) remotes: BTreeMap<WorkerId, RemoteToken>,
     pub(super) endpoints: BTreeMap<EndpointId, EndpointRecord>,
     pub(super) deliveries: BTreeMap<JobId, Delivery>,
+    pub(super) operations: BTreeMap<JobId, OperationRecord>,
     /// How far the journal is told.
     pub(super) cursor: Option<Cursor>,
     pub(super) rules: BTreeMap<Pattern, GateRule>,

@@ -194,6 +194,7 @@ declare gone uuid[]; mine uuid[]; begin
   delete from tenure.cancel_request c where c.job = any (gone);
   delete from tenure.job_callback c where c.job = any (gone);
   delete from tenure.webhook_delivery d where d.job = any (gone);
+  delete from tenure.operation o where o.id = any (gone);
   delete from tenure.attempt a where a.job = any (gone);
   delete from tenure.job j where j.id = any (gone);
   insert into tenure.journal (at, event, jobs) values (coalesce(_now, clock_timestamp()), 5, gone);

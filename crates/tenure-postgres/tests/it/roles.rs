@@ -19,7 +19,7 @@ const SHARED: &[&str] = &["queue", "worker"];
 /// Tables with rows of tenants.
 #[rustfmt::skip]
 const BOUND: &[&str] = &[
-    "api_key", "attempt", "job", "job_callback", "partition", "run", "schedule", "schedule_fire", "tenant", "unique_key", "usage_event",
+    "api_key", "attempt", "job", "job_callback", "operation", "partition", "run", "schedule", "schedule_fire", "tenant", "unique_key", "usage_event",
     "usage_total", "webhook_delivery", "webhook_endpoint",
 ];
 
@@ -99,6 +99,7 @@ async fn a_tenants_role_sees_its_own_rows_and_without_a_tenant_none() {
         ("own_usages", format!("tenant <> '{ZETA}'")),
         ("job_callback", format!("job not in ({jobs_of})")),
         ("webhook_delivery", format!("tenant <> {number}")),
+        ("operation", format!("tenant <> {number}")),
         ("own_webhook_endpoint", format!("tenant <> {number} or secret <> '\\x00'")),
         ("own_api_key", format!("tenant <> {number} or hash <> decode(repeat('00', 32), 'hex')")),
     ] {

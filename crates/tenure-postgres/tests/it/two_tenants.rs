@@ -6,6 +6,7 @@ use tenure_core::{EndpointId, JobId, RunId, State, Timestamp};
 use tenure_postgres::PgStore;
 use tenure_store::access::{KeyFilter, RevokeKey};
 use tenure_store::operate::{CancelJob, OpenJob, RequeueJob, Word};
+use tenure_store::operation::OperationFilter;
 use tenure_store::record::{JobFilter, Sight};
 use tenure_store::run::{
     AddToRun, CancelRun, Members, OperatePartition, PartitionAct, PartitionFilter, RunFilter, SealRun,
@@ -13,7 +14,9 @@ use tenure_store::run::{
 use tenure_store::schedule::ScheduleFilter;
 use tenure_store::usage::UsageFilter;
 use tenure_store::webhook::{ChangeEndpoint, DeliveryFilter, EndpointFilter};
-use tenure_store::{AccessStore, AdminStore, JobStore, RunStore, ScheduleStore, StoreError, WebhookStore};
+use tenure_store::{
+    AccessStore, AdminStore, JobStore, OperationStore, RunStore, ScheduleStore, StoreError, WebhookStore,
+};
 
 use crate::database::Database;
 
@@ -68,8 +71,9 @@ pub(crate) fn settle(database: &Database) {
              insert into tenure.api_key (id, hash, tenant, name, scopes, created_at) values ('{}', sha256('{tenant}'), {owner}, 'k', 'read', now());
              insert into tenure.job_callback (job, url) values ('{}', 'https://{tenant}.example/');
              insert into tenure.webhook_endpoint (id, tenant, url, events, prefix, secret, created_at) values ('{}', {owner}, 'https://{tenant}.example/', '*', 'X-T-', '\\x01', now());
+             insert into tenure.operation (id, tenant, name, act, state, created_at) values ('{}', {owner}, 'o', 'requeue', 'dead', now());
              insert into tenure.webhook_delivery (job, endpoint, tenant, journal, subject, event_id, event_type, created_at, body) values ('{}', '{}', {owner}, 1, 's', 'e', 'job.dead', now(), '{{}}');",
-            id(1), id(3), id(4), id(9), id(9), id(8), id(1), id(1), key(tenant), id(1), id(7), id(4), id(7),
+            id(1), id(3), id(4), id(9), id(9), id(8), id(1), id(1), key(tenant), id(1), id(7), id(6), id(4), id(7),
         );
     }
     // Claimed together: one lease lists jobs of both.
@@ -159,6 +163,9 @@ async fn reads(store: &PgStore, zeta: &TenantName, sight: &Sight) -> Vec<&'stati
     check("list_endpoints", endpoints.iter().map(|endpoint| endpoint.id).eq([endpoint(ZETA)]));
     let deliveries = store.list_deliveries(&DeliveryFilter::new(sight.clone(), 10)).await.expect("list");
     check("list_deliveries", deliveries.iter().map(|delivery| delivery.job).eq([job(ZETA, 4)]));
+    let filter = OperationFilter { sight: sight.clone(), before: None, limit: 10 };
+    let operations = store.list_operations(&filter).await.expect("list");
+    check("list_operations", operations.iter().map(|operation| operation.id).eq([job(ZETA, 6)]));
     let theirs = store.show_delivery(sight, job(ACME, 4)).await;
     check("show_delivery", matches!(theirs, Err(StoreError::NotFound(_))));
     let filter = KeyFilter { sight: sight.clone(), ended_too: true, after: None, limit: 10 };

@@ -25,6 +25,7 @@ const FORGETFUL: &[(&str, &str, &str, &str)] = &[
     ("list_api_keys", "t.name = $2::text", "$2 is not null", "list_keys"),
     ("share_run", "t.name = $2", "$2 is not null", "add_to_run"),
     ("list_endpoints", "t.name = $1", "$1 is not null", "list_endpoints"),
+    ("list_operations", "t.name = $1", "$1 is not null", "list_operations"),
     ("hold_endpoint", "t.name = $2", "$2 is not null", "change_endpoint"),
     ("list_deliveries", "d.tenant = (select o.id from tenure.tenant o where o.name = $1)", "$1 is not null", "list_deliveries"),
     ("show_deliveries", "t.name = $2", "$2 is not null", "show_delivery"),

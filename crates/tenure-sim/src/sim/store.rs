@@ -105,6 +105,7 @@ impl JobStore for Wire {
 tenure_store::forward_runs!(Wire, store);
 tenure_store::forward_access!(Wire, store);
 tenure_store::forward_webhooks!(Wire, store);
+tenure_store::forward_operations!(Wire, store);
 
 #[async_trait]
 impl CacheStore for Wire {

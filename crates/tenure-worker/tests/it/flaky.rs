@@ -275,6 +275,7 @@ impl GateStore for Flaky {
 tenure_store::forward_runs!(Flaky, inner);
 tenure_store::forward_access!(Flaky, inner);
 tenure_store::forward_webhooks!(Flaky, inner);
+tenure_store::forward_operations!(Flaky, inner);
 
 #[async_trait]
 impl CacheStore for Flaky {
