@@ -13,10 +13,10 @@ use tokio::time::{Duration, Instant};
 
 use crate::api::has_callbacks;
 use crate::keyring::Keyring;
-use crate::line::Lines;
 use crate::new_job::Ids;
 use crate::options::Options;
 use crate::problem::Problem;
+use crate::waiters::Waiters;
 
 /// The store and what is remembered beside it. Clones share everything.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct App {
     pub(crate) options: Arc<Options>,
     pub(crate) keyring: Arc<Keyring>,
     /// Claims that wait.
-    pub(crate) lines: Arc<Lines>,
+    pub(crate) waiters: Arc<Waiters>,
     /// KiB of bodies that may yet be read.
     pub(crate) bodies: Arc<Semaphore>,
     /// True when the server stops.
@@ -50,11 +50,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl App {
     pub(crate) fn new(store: Arc<dyn Store>, options: Options) -> Self {
-        let lines = Lines::new(Arc::clone(&store), options.waker.clone(), options.poll_every);
+        let waiters = Waiters::new(Arc::clone(&store), options.waker.clone(), options.poll_every);
         Self {
             store,
             keyring: Arc::default(),
-            lines: Arc::new(lines),
+            waiters: Arc::new(waiters),
             bodies: Arc::new(Semaphore::new(options.bodies_bytes_max.div_ceil(1 << 10))),
             options: Arc::new(options),
             stopping: watch::Sender::new(false),

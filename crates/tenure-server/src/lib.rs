@@ -7,7 +7,7 @@
 //! # Layout
 //! - [`server`]: binds, serves, stops; [`accept`](mod@accept): connections, their limits and times
 //! - [`options`]: what can be set
-//! - `line`: claims that wait, and how they share looks
+//! - `waiters`: claims that wait, and how they share looks
 //! - [`caller`]: who calls and what they may do; `keyring`: keys as the store knows them, remembered for seconds
 //! - [`api`]: one file per resource, and the OpenAPI document they add up to
 //! - [`wire`], [`new_job`]: JSON out, and jobs in
@@ -22,7 +22,7 @@ pub mod api;
 mod app;
 pub mod caller;
 mod keyring;
-mod line;
+mod waiters;
 
 mod body;
 mod cursor;

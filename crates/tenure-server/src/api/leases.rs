@@ -1,6 +1,6 @@
 //! Claims and renewals of workers that come over HTTP: docs/WORKER-PROTOCOL.md. How jobs end is in [`report`].
 //!
-//! A claim waits on the server, not in the worker: it stands in [line](crate::line), looks, and waits until it is its turn to
+//! A claim waits on the server, not in the worker: it joins those who [wait](crate::waiters), looks, and waits until it is its turn to
 //! look again, the worker's time is over or the server stops.
 
 mod report;
@@ -25,9 +25,9 @@ use super::ok;
 use crate::app::App;
 use crate::body::{Json, at_most, at_most_maybe};
 use crate::caller::RemoteWorker;
-use crate::line::{Seats, Turn};
 use crate::problem::{BUSY, LEASE_LOST, Problem};
 use crate::query::Segments;
+use crate::waiters::{Seats, Turn};
 use crate::wire::lease::LeaseLine;
 
 /// How long a claim waits where nothing is said, and at most.
@@ -139,8 +139,8 @@ async fn wait_for_lease(
             (Order::Work, Some((at, turn))) => look_in_turn(app, worker, &queues[at], limit, turn).await?,
             (Order::Work, None) if seats.is_none() || sent >= until => {
                 if sent < until {
-                    // In line before the look: what comes between the two is somebody's turn.
-                    seats = Some(app.lines.join(queues));
+                    // On the lists before the look: what comes between the two is somebody's turn.
+                    seats = Some(app.waiters.join(queues));
                 }
                 look(app, worker, queues, limit).await?
             }
@@ -161,7 +161,7 @@ async fn wait_for_lease(
     }
 }
 
-/// The next turn; none comes to those who are not in line.
+/// The next turn; none comes to those who have not joined.
 async fn turn_of(seats: Option<&mut Seats>) -> (usize, Turn) {
     match seats {
         Some(seats) => seats.turn().await,

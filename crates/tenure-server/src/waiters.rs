@@ -1,16 +1,16 @@
-//! Claims that wait stand in line, one line for each queue, and share one wait and one poll.
+//! Claims that wait are on a list, one list for each queue, and share one wait and one poll.
 //!
 //! A thousand idle workers would otherwise look a thousand times where one look says it: there is nothing.
 //!
 //! ```text
-//!   the store's word ─┐                    ┌─► first in line: looks ──┬─ found something: the next one looks, too
-//!   the waker's word ─┼─► a task a queue ──┘                          └─ found nothing: nobody else would
+//!   the store's word ─┐                    ┌─► the first on the list looks ──┬─ found something: the next one looks, too
+//!   the waker's word ─┼─► a task a queue ──┘                                 └─ found nothing: nobody else would
 //!   the poll         ─┘
 //! ```
 //!
 //! Whoever comes joins first and looks then, so that nothing falls between the look and the wait; whoever has had its turn
 //! joins again at the end before it looks. A turn that nobody takes to its end, because its claim has found something
-//! elsewhere or its worker has hung up, goes to the next one. The task ends with the last one in line.
+//! elsewhere or its worker has hung up, goes to the next one. The task ends with the last one on its list.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -31,53 +31,53 @@ const PUSH_EVERY: Duration = Duration::from_secs(1);
 /// After a look in vain the next one waits so long, however much is said: a flood is a hundred looks a second.
 const AFTER_NOTHING: Duration = Duration::from_millis(10);
 
-/// The lines of all queues that somebody waits for.
-pub(crate) struct Lines {
+/// The lists of all queues that somebody waits for.
+pub(crate) struct Waiters {
     store: Arc<dyn Store>,
     waker: Option<Arc<dyn Waker>>,
     poll_every: Duration,
-    lines: Mutex<HashMap<QueueName, Weak<Line>>>,
+    lists: Mutex<HashMap<QueueName, Weak<Waitlist>>>,
 }
 
-impl Lines {
+impl Waiters {
     pub(crate) fn new(store: Arc<dyn Store>, waker: Option<Arc<dyn Waker>>, poll_every: Duration) -> Self {
-        Self { store, waker, poll_every, lines: Mutex::default() }
+        Self { store, waker, poll_every, lists: Mutex::default() }
     }
 
-    /// A place at the end of each queue's line.
+    /// A place at the end of each queue's list.
     pub(crate) fn join(&self, queues: &[QueueName]) -> Seats {
-        Seats(queues.iter().map(|queue| Seat::new(self.line(queue))).collect())
+        Seats(queues.iter().map(|queue| Seat::new(self.list(queue))).collect())
     }
 
-    fn line(&self, queue: &QueueName) -> Arc<Line> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = lines.get(queue).and_then(Weak::upgrade) {
-            return line;
+    fn list(&self, queue: &QueueName) -> Arc<Waitlist> {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(list) = lists.get(queue).and_then(Weak::upgrade) {
+            return list;
         }
-        lines.retain(|_, line| line.strong_count() > 0);
-        let line = Arc::new(Line::default());
-        lines.insert(queue.clone(), Arc::downgrade(&line));
+        lists.retain(|_, list| list.strong_count() > 0);
+        let list = Arc::new(Waitlist::default());
+        lists.insert(queue.clone(), Arc::downgrade(&list));
         let watch = Watch {
-            line: Arc::downgrade(&line),
+            list: Arc::downgrade(&list),
             queue: queue.clone(),
             store: Arc::clone(&self.store),
             waker: self.waker.as_ref().map(|waker| waker.waiter()),
             poll_every: self.poll_every,
             pushed: None,
         };
-        let _first = line.watch.set(tokio::spawn(watch.run()).abort_handle());
-        line
+        let _first = list.watch.set(tokio::spawn(watch.run()).abort_handle());
+        list
     }
 }
 
 /// Those who wait for one queue.
 #[derive(Default)]
-struct Line {
+struct Waitlist {
     waiting: Mutex<VecDeque<oneshot::Sender<Turn>>>,
     watch: OnceLock<AbortHandle>,
 }
 
-impl Line {
+impl Waitlist {
     fn join(&self) -> oneshot::Receiver<Turn> {
         let (turn, comes) = oneshot::channel();
         let mut waiting = self.lock();
@@ -109,7 +109,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Waitlist {
     fn drop(&mut self) {
         if let Some(watch) = self.watch.get() {
             watch.abort();
@@ -128,29 +128,29 @@ impl Turn {
     }
 }
 
-/// A claim's places, one in each of its queues' lines, in their order.
+/// A claim's places, one on each of its queues' lists, in their order.
 pub(crate) struct Seats(Vec<Seat>);
 
 struct Seat {
-    line: Arc<Line>,
+    list: Arc<Waitlist>,
     turn: oneshot::Receiver<Turn>,
 }
 
 impl Seat {
-    fn new(line: Arc<Line>) -> Self {
-        let turn = line.join();
-        Self { line, turn }
+    fn new(list: Arc<Waitlist>) -> Self {
+        let turn = list.join();
+        Self { list, turn }
     }
 }
 
 impl Seats {
-    /// Waits for a turn in any line, and joins that line again; answers which it was. May be dropped at any point.
+    /// Waits for a turn on any list, and joins that list again; answers which it was. May be dropped at any point.
     pub(crate) async fn turn(&mut self) -> (usize, Turn) {
         poll_fn(|cx| {
             for (at, seat) in self.0.iter_mut().enumerate() {
                 if let Poll::Ready(turn) = Pin::new(&mut seat.turn).poll(cx) {
                     // Before the look that follows: what comes meanwhile is a turn again.
-                    seat.turn = seat.line.join();
+                    seat.turn = seat.list.join();
                     if let Ok(turn) = turn {
                         return Poll::Ready((at, turn));
                     }
@@ -164,9 +164,9 @@ impl Seats {
     }
 }
 
-/// Waits for work in one queue, for all of its line.
+/// Waits for work in one queue, for all on its list.
 struct Watch {
-    line: Weak<Line>,
+    list: Weak<Waitlist>,
     queue: QueueName,
     store: Arc<dyn Store>,
     waker: Option<Box<dyn Waker>>,
@@ -190,9 +190,9 @@ impl Watch {
             if poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx).is_ready())).await {
                 work = self.listen();
             }
-            let Some(line) = self.line.upgrade() else { return };
-            let found = line.serve().await;
-            drop(line);
+            let Some(list) = self.list.upgrade() else { return };
+            let found = list.serve().await;
+            drop(list);
             if !found {
                 sleep(AFTER_NOTHING).await;
             }
@@ -255,39 +255,39 @@ mod tests {
 
     #[tokio::test]
     async fn one_looks_and_the_next_when_it_found_something() {
-        let line = Line::default();
-        let (first, second, mut third) = (line.join(), line.join(), line.join());
-        let (found, (), ()) = tokio::join!(line.serve(), look(first, true), look(second, false));
+        let list = Waitlist::default();
+        let (first, second, mut third) = (list.join(), list.join(), list.join());
+        let (found, (), ()) = tokio::join!(list.serve(), look(first, true), look(second, false));
         assert!(found);
         assert!(third.try_recv().is_err(), "nobody looks where somebody found nothing");
-        let (found, ()) = tokio::join!(line.serve(), look(third, false));
+        let (found, ()) = tokio::join!(list.serve(), look(third, false));
         assert!(!found);
-        assert!(!line.serve().await, "nobody is left");
+        assert!(!list.serve().await, "nobody is left");
     }
 
     #[tokio::test]
     async fn a_turn_that_is_not_taken_to_its_end_is_the_next_ones() {
-        let line = Line::default();
-        let (gone, going, last) = (line.join(), line.join(), line.join());
+        let list = Waitlist::default();
+        let (gone, going, last) = (list.join(), list.join(), list.join());
         drop(gone);
         let going = async { drop(going.await.expect("a turn")) };
-        let (found, (), ()) = tokio::join!(line.serve(), going, look(last, true));
+        let (found, (), ()) = tokio::join!(list.serve(), going, look(last, true));
         assert!(found);
     }
 
     #[tokio::test]
-    async fn a_turn_in_any_line_is_taken_and_the_line_joined_again() {
-        let lines = [Arc::new(Line::default()), Arc::new(Line::default())];
-        let mut seats = Seats(lines.iter().map(|line| Seat::new(Arc::clone(line))).collect());
-        for (at, line) in [(1, &lines[1]), (1, &lines[1]), (0, &lines[0])] {
+    async fn a_turn_on_any_list_is_taken_and_the_list_joined_again() {
+        let lists = [Arc::new(Waitlist::default()), Arc::new(Waitlist::default())];
+        let mut seats = Seats(lists.iter().map(|list| Seat::new(Arc::clone(list))).collect());
+        for (at, list) in [(1, &lists[1]), (1, &lists[1]), (0, &lists[0])] {
             let taken = async {
                 let (which, turn) = seats.turn().await;
                 turn.over(false);
                 which
             };
-            assert_eq!(tokio::join!(line.serve(), taken), (false, at));
+            assert_eq!(tokio::join!(list.serve(), taken), (false, at));
         }
         drop(seats);
-        assert!(!lines[0].serve().await && lines[0].lock().is_empty(), "who has gone gets no turn");
+        assert!(!lists[0].serve().await && lists[0].lock().is_empty(), "who has gone gets no turn");
     }
 }
