@@ -245,7 +245,26 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use tenure_sqlite::{SqliteOptions, SqliteStore};
+    use tenure_store::waker::ManualWaker;
+
     use super::*;
+
+    /// Nothing is awaited here, so that no task runs in between.
+    #[tokio::test]
+    async fn those_who_wait_for_a_queue_share_one_wait_which_goes_with_the_last() {
+        let store = Arc::new(SqliteStore::in_memory(SqliteOptions::default()).expect("a store"));
+        let waker = ManualWaker::default();
+        let waiters = Waiters::new(store, Some(Arc::new(waker.clone())), Duration::from_secs(1));
+        let queues = ["mail", "default"].map(|name| name.parse::<QueueName>().expect("a name"));
+        let (one, other) = (waiters.join(&queues), waiters.join(&queues[1..]));
+        assert_eq!(waker.waiters(), 2, "one for each queue");
+        drop(one);
+        let again = waiters.join(&queues);
+        assert_eq!(waker.waiters(), 3, "of the queue that nobody waited for");
+        drop((other, again));
+        assert!(waiters.lists.lock().expect("not poisoned").values().all(|list| list.upgrade().is_none()));
+    }
 
     /// Takes a turn and says what it came to.
     async fn look(comes: oneshot::Receiver<Turn>, found: bool) {
