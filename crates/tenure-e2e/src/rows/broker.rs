@@ -54,23 +54,24 @@ async fn run(size: Size) -> Report {
     let mut workers: Vec<Process> =
         (0..2).map(|n| stage.worker(&format!("w{n}"), &["--queue", "default=16", "--broker", &url])).collect();
     workers.push(stage.worker(DEAF, &["--queue", "deaf=1", "--poll-ms", "86400000", "--broker", &url]));
-    let load = Load::start(&stage.history, &stage.client, 1, &Act::Wait { ms: 20 });
     all_hear(&broker, &workers, 1).await;
     woken(&mut stage).await;
     let (mut dropped, mut late) = (0, 0);
     for outage in 1..=outages {
         let before = broker.counts().dropped;
+        let load = Load::start(&stage.history, &stage.client, 1, &Act::Wait { ms: 20 });
+        progress(&mut stage).await;
         match outage % 2 {
             1 => rabbit.kill().unwrap(),
             _ => rabbit.stop().unwrap(),
         }
         watch("everybody knows", async || (!broker.is_up() && told(&workers, AWAY) == [outage; 3]).then_some(())).await;
         let unheard = enqueue_deaf(&stage).await;
-        let (lost, done) = (lost_words(&broker), stage.count("end"));
-        watch("jobs are stored and done meanwhile", async || {
-            (lost_words(&broker) >= lost + PROGRESS && stage.count("end") >= done + PROGRESS).then_some(())
-        })
-        .await;
+        let lost = broker.counts().dropped + PROGRESS as u64;
+        progress(&mut stage).await;
+        watch("words are lost", async || (broker.counts().dropped >= lost).then_some(())).await;
+        // A start takes seconds, and the machine is wanted elsewhere.
+        load.stop().await;
         let begun = wall_clock();
         rabbit.start_again().unwrap();
         all_hear(&broker, &workers, outage + 1).await;
@@ -79,7 +80,6 @@ async fn run(size: Size) -> Report {
         woken(&mut stage).await;
         dropped += usize::try_from(broker.counts().dropped - before).unwrap();
     }
-    load.stop().await;
     let (line, record) = PassLine::measure(&mut stage).await;
     let alive = workers.iter_mut().map(Process::ended).filter(Option::is_none).count();
     let (away, there) = (told(&workers, AWAY), told(&workers, THERE));
@@ -114,8 +114,10 @@ fn told(workers: &[Process], what: &str) -> Vec<usize> {
     workers.iter().map(count).collect()
 }
 
-fn lost_words(broker: &Broker) -> usize {
-    usize::try_from(broker.counts().dropped).unwrap()
+/// Waits until more jobs are done than now.
+async fn progress(stage: &mut Stage) {
+    let done = stage.count("end");
+    watch("workers go on", async || (stage.count("end") >= done + PROGRESS).then_some(())).await;
 }
 
 /// Waits until everybody is connected, for the so-many-th time.
