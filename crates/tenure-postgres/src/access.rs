@@ -87,7 +87,11 @@ impl AccessStore for PgStore {
             (&word.reason, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
         ];
-        let rows = self.call(Desk::Short, CREATE_KEY, &params).await?;
+        // A new key has nothing to be seen yet, but one that it replaces has.
+        let rows = match replaces {
+            Some(replaced) => self.call_past(tenant, Seen::Key(replaced), CREATE_KEY, &params).await?,
+            None => self.call(Desk::Short, CREATE_KEY, &params).await?,
+        };
         if rows.first().map(|row| get::<&str>(row, "answer")).transpose()? == Some("taken") {
             return Err(StoreError::Conflict(format!("key {id} is there already")));
         }

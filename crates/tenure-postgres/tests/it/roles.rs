@@ -73,6 +73,8 @@ async fn every_table_is_bound_to_tenants_or_closed_to_them() {
     assert!(columns.is_disjoint(&of(&[CLOSED])) && columns.is_superset(&of(&[SHARED])), "{columns:?}");
     let writes = "has_any_column_privilege('tenure_api', c.oid, 'insert, update') or has_table_privilege('tenure_api', c.oid, 'delete, truncate')";
     assert_eq!(set(&format!("{tables} and ({writes})")), BTreeSet::new(), "tenants write through verbs only");
+    let kept_from = "not has_table_privilege('tenure_operator', c.oid, 'select')";
+    assert_eq!(set(&format!("{tables} and {kept_from}")), BTreeSet::new(), "operators see every table");
     let same = "select count(*) from pg_attribute a where attrelid = 'tenure.jobs'::regclass
         and not exists (select from pg_attribute o where o.attrelid = 'tenure.own_jobs'::regclass and o.attname = a.attname)";
     assert_eq!(database.sql(same), "0", "own_jobs shows what jobs shows");

@@ -1,10 +1,12 @@
 //! Two tenants that have the same of everything, and what one of them is told.
 
+use std::time::Duration;
+
 use tenure_core::key::KeyId;
 use tenure_core::name::{ScheduleName, TenantName};
 use tenure_core::{EndpointId, JobId, RunId, State, Timestamp};
 use tenure_postgres::PgStore;
-use tenure_store::access::{KeyFilter, RevokeKey};
+use tenure_store::access::{KeyFilter, NewKey, RevokeKey};
 use tenure_store::operate::{CancelJob, OpenJob, RequeueJob, Word};
 use tenure_store::operation::OperationFilter;
 use tenure_store::record::{JobFilter, Sight};
@@ -121,6 +123,20 @@ pub(crate) async fn leaks(store: &PgStore) -> Vec<&'static str> {
         ),
         ("revoke_key", store.revoke_key(RevokeKey { sight, key: key(ACME), word: word() }).await.map(drop)),
     ];
+    let replaces = Some((key(ACME), Duration::ZERO));
+    let new = NewKey {
+        id: "zetabbbbbbbb".parse().expect("a key's id"),
+        hash: [7; 32],
+        tenant: Some(zeta),
+        name: "k".to_owned(),
+        scopes: "read".parse().expect("a scope"),
+        life: None,
+        replaces,
+        word: word(),
+    };
+    if !unknown(&store.create_key(new).await.map(drop)) {
+        leaks.push("create_key");
+    }
     leaks.extend(verbs.into_iter().filter(|(_, answer)| !unknown(answer)).map(|(verb, _)| verb));
     leaks
 }
