@@ -11,7 +11,7 @@
 //! and a *verb*, which needs rights that no tenant has, is let pass only by a look with a tenant's eyes:
 //!
 //! ```text
-//! begin | select tenure.see_job('tenant', job), which raises TN404 | the verb | commit
+//! begin | select tenure.see('tenant', 'job', id), which raises TN404 | the verb | commit
 //! ```
 //!
 //! Both are sent together: one round trip, as without a wall. Role and tenant end with the transaction, or with the
@@ -35,11 +35,7 @@ use crate::value::get;
 const OWN: [&str; 7] = ["jobs", "ready", "lease", "usages", "api_key", "webhook_endpoint", "state_of"];
 
 const SET_TENANT: &str = "select set_config('tenure.tenant', $1, true)";
-const SEE_JOB: &str = "select tenure.see_job($1, $2)";
-const SEE_RUN: &str = "select tenure.see_run($1, $2)";
-const SEE_KEY: &str = "select tenure.see_key($1, $2)";
-const SEE_ENDPOINT: &str = "select tenure.see_endpoint($1, $2)";
-const SEE_SCHEDULE: &str = "select tenure.see_schedule($1, $2)";
+const SEE: &str = "select tenure.see($1, $2, $3)";
 
 /// Why there is no wall, most often.
 pub(crate) const NOT_INSTALLED: &str = "the roles are not installed: tenure migrate --roles";
@@ -88,8 +84,11 @@ impl Wall<'_> {
             Self::Open => Ok(()),
             Self::Within(tenant) => client.query_typed(SET_TENANT, &[(tenant, Type::TEXT)]).await.map(drop),
             Self::Past(tenant, seen) => {
-                let (sql, param) = seen.look();
-                client.query_typed(sql, &[(tenant, Type::TEXT), param]).await.map(drop)
+                let (noun, key) = seen.named();
+                client
+                    .query_typed(SEE, &[(tenant, Type::TEXT), (&noun, Type::TEXT), (&key, Type::TEXT)])
+                    .await
+                    .map(drop)
             }
         }
     }
@@ -104,13 +103,13 @@ impl Wall<'_> {
 }
 
 impl Seen<'_> {
-    fn look(&self) -> (&'static str, Param<'_>) {
+    fn named(&self) -> (&'static str, String) {
         match self {
-            Self::Job(id) => (SEE_JOB, (*id, Type::UUID)),
-            Self::Run(id) => (SEE_RUN, (*id, Type::UUID)),
-            Self::Key(id) => (SEE_KEY, (id, Type::TEXT)),
-            Self::Schedule(name) => (SEE_SCHEDULE, (name, Type::TEXT)),
-            Self::Endpoint(id) => (SEE_ENDPOINT, (*id, Type::UUID)),
+            Self::Job(id) => ("job", id.to_string()),
+            Self::Run(id) => ("run", id.to_string()),
+            Self::Key(id) => ("key", (*id).to_owned()),
+            Self::Schedule(name) => ("schedule", (*name).to_owned()),
+            Self::Endpoint(id) => ("endpoint", id.to_string()),
         }
     }
 }

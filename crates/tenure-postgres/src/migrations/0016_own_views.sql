@@ -1,4 +1,5 @@
--- 0016_own_views: what one tenant may see of tables that its session has no right to (docs/SECURITY.md, ADR 17).
+-- 0016_own_views: what one tenant may see of tables that its session has no right to (docs/SECURITY.md, ADR 17). Used
+-- where the roles are installed (roles.rs).
 --
 -- The names are those of what they stand for, after own_: behind the second wall the library reads them instead
 -- (wall.rs). They are read with the rights of their owner, so each names the tenant itself. The tenant is a setting of the transaction: it is null where nobody has
@@ -52,3 +53,25 @@ create function tenure.own_state_of(_job uuid) returns text language sql stable 
     (select (array['succeeded', null, 'failed', 'dead', 'canceled'])[a.how] from tenure.attempt a where a.job = _job and a.final limit 1),
     (select 'running' from tenure.job j where j.id = _job))
 $$;
+
+-- What a tenant's session does not see is not there: asked before a verb that runs with other rights. Role and tenant are
+-- as before when it answers; when it raises, the transaction is over.
+create function tenure.see(_tenant text, _noun text, _key text) returns void language plpgsql as $$
+declare
+  role_before text := current_setting('role');
+  tenant_before text := coalesce(current_setting('tenure.tenant', true), '');
+  seen boolean;
+begin
+  perform set_config('tenure.tenant', _tenant, true);
+  perform set_config('role', 'tenure_api', true);
+  seen := case _noun
+    when 'job' then exists (select from tenure.job j where j.id = _key::uuid)
+    when 'run' then exists (select from tenure.run r where r.id = _key::uuid)
+    when 'key' then exists (select from tenure.own_api_key k where k.id = _key)
+    when 'endpoint' then exists (select from tenure.own_webhook_endpoint e where e.id = _key::uuid)
+    when 'schedule' then exists (select from tenure.schedule s where s.name = _key)
+  end;
+  perform set_config('role', role_before, true);
+  perform set_config('tenure.tenant', tenant_before, true);
+  if seen is not true then raise exception '% % is not known here', _noun, _key using errcode = 'TN404'; end if;
+end $$;

@@ -106,6 +106,25 @@ async fn the_wall_stands_for_a_user_who_may_take_the_role() {
     drop(store);
 }
 
+/// No superuser is needed. Red when one is, or when the wall does not bind the owner's own connections.
+#[tokio::test]
+async fn an_owner_who_may_make_roles_installs_them() {
+    let owner = Login::new("owner");
+    let database = Database::bare();
+    database.sql(&format!("alter role {0} createrole; alter database {1} owner to {0}", owner.0, database.name));
+    let store = PgStore::connect(&owner.url(&database), PgOptions::default()).await.expect("connect");
+    store.migrate().await.expect("migrate");
+    assert_eq!(store.install_roles().await.expect("install"), SecondWall::Stands);
+    settle(&database);
+    let store = PgStore::connect(&owner.url(&database), PgOptions::default()).await.expect("connect");
+    assert_eq!(store.second_wall(), SecondWall::Stands);
+    assert_eq!(leaks(&store).await, [] as [&str; 0]);
+    // Nor is one needed for the next version, even where one has installed them.
+    database.store(PgOptions::default()).await.install_roles().await.expect("install");
+    database.sql("drop table tenure.cache; delete from tenure.migration where name like '%cache'");
+    assert_eq!(store.migrate().await.expect("migrate").len(), 1);
+}
+
 /// Red when a role that is being made, by another database of the cluster, fails who comes second.
 #[tokio::test]
 async fn two_databases_may_ask_for_the_roles_at_the_same_time() {
