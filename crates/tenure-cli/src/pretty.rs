@@ -1,7 +1,7 @@
 //! JSON for people: indented, and otherwise exactly as it was written. A tree in between would sort members and round
 //! large numbers, and a person would look for the difference in vain.
 
-use tenure_core::Json;
+pub(crate) use tenure_server::dead::error_text;
 
 /// Indents a valid document by two spaces a level; empty arrays and objects stay on their line.
 pub(crate) fn indent(json: &str) -> String {
@@ -45,18 +45,6 @@ pub(crate) fn indent(json: &str) -> String {
 fn new_line(text: &mut String, level: usize) {
     text.push('\n');
     text.push_str(&"  ".repeat(level));
-}
-
-/// What an error says to a person: its `message` where it has one, its text otherwise.
-pub(crate) fn error_text(error: &Json) -> String {
-    match serde_json::from_str(error.as_str()) {
-        Ok(serde_json::Value::String(text)) => text,
-        Ok(serde_json::Value::Object(members)) => match members.get("message") {
-            Some(serde_json::Value::String(text)) => text.clone(),
-            _ => error.to_string(),
-        },
-        _ => error.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod health;
 mod jobs;
 mod keys;
 mod leases;
+mod operations;
 mod problems;
 mod queues;
 mod runs;
@@ -58,6 +59,7 @@ pub fn openapi() -> String {
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(document::about())
         .merge(jobs::routes())
+        .merge(operations::routes())
         .merge(queues::routes())
         .merge(gates::routes())
         .merge(runs::routes())

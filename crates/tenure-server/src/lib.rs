@@ -1,6 +1,6 @@
 //! Tenure over HTTP: the API `/v1`, and workers in any language.
 //!
-//! The server knows stores and JSON, and no worker: whatever it answers it asks the store. It reads nobody's headers or
+//! The server knows stores and JSON: whatever it answers it asks the store. It reads nobody's headers or
 //! body longer than it said it would, tells nobody about another tenant, and refuses to listen beyond loopback without
 //! keys.
 //!
@@ -11,6 +11,7 @@
 //! - [`caller`]: who calls and what they may do; `keyring`: keys as the store knows them, remembered for seconds
 //! - [`api`]: one file per resource, and the OpenAPI document they add up to
 //! - [`wire`], [`new_job`]: JSON out, and jobs in
+//! - [`operation`]: one act on many jobs, done by a worker; [`dead`]: dead letters by what killed them
 //! - [`problem`]: every error, its code and its page; `body`, `query`, `cursor`: what callers send
 
 pub mod server;
@@ -31,6 +32,9 @@ mod query;
 
 pub mod new_job;
 pub mod wire;
+
+pub mod dead;
+pub mod operation;
 
 pub use options::{Auth, Options};
 pub use server::Server;

@@ -6,6 +6,7 @@ pub mod gate;
 pub mod job;
 pub mod journal;
 pub mod lease;
+pub mod operation;
 pub mod run;
 pub mod schedule;
 pub mod stats;

@@ -1,6 +1,5 @@
 //! `tenure dead`: dead letters by what killed them, and their way back.
 
-mod group;
 mod list;
 mod requeue;
 

@@ -11,6 +11,7 @@ use clap::Args;
 use serde_json::json;
 use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::webhook::{DELIVERY_KIND, OWN_QUEUE};
+use tenure_server::operation::operate;
 use tenure_server::server::BindError;
 use tenure_server::{Auth, Options, Server};
 use tenure_store::access::KeyFilter;
@@ -78,7 +79,8 @@ fn own_worker(store: &Arc<dyn Store>, session: &Session, deliverer: Deliverer) -
         .retention(Some(settings.retention.value))
         .queue(OWN_QUEUE, DELIVERIES)
         .state(deliverer)
-        .handle(deliver);
+        .handle(deliver)
+        .handle(operate);
     Ok(match &settings.id {
         Some(id) => worker.name(id.value.as_str()),
         None => worker,

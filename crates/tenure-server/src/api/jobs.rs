@@ -365,7 +365,7 @@ pub(super) fn parse<T: std::str::FromStr<Err = Invalid>>(text: Option<&str>) -> 
     Ok(text.map(str::parse).transpose()?)
 }
 
-fn parse_state(word: &str) -> Result<tenure_core::State, Problem> {
+pub(super) fn parse_state(word: &str) -> Result<tenure_core::State, Problem> {
     let limit = "it is waiting, queued, retryable, running, succeeded, failed, dead or canceled";
     Ok(tenure_core::State::parse(word).ok_or_else(|| Invalid::new("state", word, limit))?)
 }

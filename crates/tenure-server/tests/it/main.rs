@@ -11,6 +11,7 @@ mod http;
 mod jobs;
 mod leases;
 mod operate;
+mod operations;
 mod place;
 mod routes;
 mod wakes;

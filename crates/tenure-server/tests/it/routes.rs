@@ -42,6 +42,7 @@ fn body(method: &str, template: &str) -> Option<Vec<u8>> {
         "/v1/jobs" => json!({ "kind": "a" }),
         "/v1/jobs/batch" => json!({ "jobs": [{ "kind": "a" }] }),
         "/v1/leases" => json!({ "queues": ["default"], "limit": 1, "wait_ms": 0 }),
+        "/v1/operations" => json!({ "act": "requeue", "state": "dead" }),
         "/v1/keys" => json!({ "name": "x", "scopes": ["admin"] }),
         "/v1/schedules/{schedule}" => json!({ "cron": "@daily", "kind": "a" }),
         "/v1/workers/{worker}" => json!({ "state": "idle" }),

@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-postgres", &["tenure-core", "tenure-store"]),
     ("tenure-sqlite", &["tenure-core", "tenure-store"]),
     ("tenure-worker", &["tenure-core", "tenure-store"]),
-    ("tenure-server", &["tenure-core", "tenure-store", "tenure-webhooks"]),
+    ("tenure-server", &["tenure-core", "tenure-store", "tenure-webhooks", "tenure-worker"]),
     ("tenure-macros", &["tenure-core"]),
     ("tenure", &["tenure-core", "tenure-store", "tenure-worker", "tenure-macros", "tenure-postgres", "tenure-sqlite"]),
     (

@@ -7,7 +7,6 @@ use tenure_core::name::{KindName, QueueName};
 use tenure_store::record::JobSummary;
 
 use super::filter;
-use super::group::{Cause, Group, Groups};
 use crate::args::{TenantArg, kind, queue};
 use crate::bulk;
 use crate::command::jobs::list::table as job_table;
@@ -17,7 +16,9 @@ use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
+use tenure_server::dead::{Cause, Group, Groups};
 use tenure_server::wire::job::JobLine;
+use tenure_server::wire::operation::GroupLine;
 
 /// Jobs looked at where nobody says otherwise.
 const GROUPED_DEFAULT: u64 = 100_000;
@@ -98,7 +99,7 @@ fn each(jobs: &[JobSummary], complete: bool, out: &mut Output) -> Result<Answer,
 
 fn grouped(groups: &[Group], looked_at: u64, complete: bool, out: &mut Output) -> Result<Answer, Failure> {
     if out.is_json() {
-        let lines: Vec<_> = groups.iter().map(to_json).collect();
+        let lines: Vec<GroupLine> = groups.iter().map(GroupLine::from).collect();
         out.json(&json!({ "groups": lines, "looked_at": looked_at, "complete": complete }))?;
         return Ok(Answer::Done);
     }
@@ -139,25 +140,6 @@ fn error(group: &Group) -> String {
         Cause::Message(message) => message.clone(),
         Cause::Unknown => "-".to_owned(),
     }
-}
-
-fn to_json(group: &Group) -> serde_json::Value {
-    let (code, error) = match &group.cause {
-        Cause::Code(code) => (Some(code), None),
-        Cause::Message(message) => (None, Some(message)),
-        Cause::Unknown => (None, None),
-    };
-    json!({
-        "group": group.key(),
-        "count": group.count,
-        "kind": group.kind.as_str(),
-        "code": code,
-        "error": error,
-        "message": group.message,
-        "first_at": group.first.map(|at| at.to_string()),
-        "last_at": group.last.map(|at| at.to_string()),
-        "example": group.example.to_string(),
-    })
 }
 
 fn most(text: &str) -> Result<u64, String> {

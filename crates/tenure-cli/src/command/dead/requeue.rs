@@ -6,11 +6,11 @@ use std::sync::Arc;
 use clap::{ArgGroup, Args};
 use tenure_core::name::{KindName, QueueName};
 use tenure_core::{JobId, State};
+use tenure_server::dead::{Cause, key, parse_key};
 use tenure_store::Store;
 use tenure_store::record::{JobFilter, JobSummary, Sight};
 
 use super::filter;
-use super::group::{Cause, key, parse_key};
 use crate::args::{TenantArg, WordArgs, job_id, kind, queue};
 use crate::bulk::{self, Tally, counted};
 use crate::command::{Answer, Session};

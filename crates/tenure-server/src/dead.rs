@@ -9,8 +9,6 @@ use tenure_core::name::KindName;
 use tenure_core::{JobId, Json, Timestamp};
 use tenure_store::record::JobSummary;
 
-use crate::pretty::error_text;
-
 /// Characters of a message that count: what comes after them is an address, a dump, a trace.
 const MESSAGE_CHARS_MAX: usize = 200;
 /// Shorter words of hexadecimal digits are words (`dead`, `cafe`), longer ones are ids and hashes.
@@ -18,7 +16,7 @@ const HEX_CHARS_MIN: usize = 8;
 
 /// What a group died of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Cause {
+pub enum Cause {
     /// The error's own code.
     Code(String),
     /// Its message, without what differs from job to job.
@@ -29,25 +27,30 @@ pub(super) enum Cause {
 
 /// Dead letters of one kind and cause.
 #[derive(Debug)]
-pub(super) struct Group {
-    pub(super) kind: KindName,
-    pub(super) cause: Cause,
-    pub(super) count: u64,
-    pub(super) first: Option<Timestamp>,
-    pub(super) last: Option<Timestamp>,
+pub struct Group {
+    /// Of which kind.
+    pub kind: KindName,
+    /// What they died of.
+    pub cause: Cause,
+    /// How many.
+    pub count: u64,
+    /// When the first of them died.
+    pub first: Option<Timestamp>,
+    /// When the last of them died.
+    pub last: Option<Timestamp>,
     /// The newest of them.
-    pub(super) example: JobId,
+    pub example: JobId,
     /// What the newest one's error says, as it is.
-    pub(super) message: String,
+    pub message: String,
 }
 
 /// Groups as they are found.
 #[derive(Default)]
-pub(super) struct Groups(HashMap<(KindName, Cause), Group>);
+pub struct Groups(HashMap<(KindName, Cause), Group>);
 
 impl Groups {
     /// Adds a job to its group. Newest jobs come first.
-    pub(super) fn add(&mut self, job: &JobSummary) {
+    pub fn add(&mut self, job: &JobSummary) {
         let cause = Cause::of(job.error.as_ref());
         let group = self.0.entry((job.kind.clone(), cause.clone())).or_insert_with(|| Group {
             kind: job.kind.clone(),
@@ -64,7 +67,7 @@ impl Groups {
     }
 
     /// The largest first.
-    pub(super) fn sorted(self) -> Vec<Group> {
+    pub fn sorted(self) -> Vec<Group> {
         let mut groups: Vec<Group> = self.0.into_values().collect();
         groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.kind, &a.cause).cmp(&(&b.kind, &b.cause))));
         groups
@@ -72,13 +75,14 @@ impl Groups {
 }
 
 impl Group {
-    pub(super) fn key(&self) -> String {
+    /// Its name.
+    pub fn key(&self) -> String {
         key(&self.kind, &self.cause)
     }
 }
 
 /// The group's name on the command line: it is the same wherever and whenever it is computed.
-pub(super) fn key(kind: &KindName, cause: &Cause) -> String {
+pub fn key(kind: &KindName, cause: &Cause) -> String {
     let (tag, text) = match cause {
         Cause::Code(code) => ("code", code.as_str()),
         Cause::Message(message) => ("message", message.as_str()),
@@ -93,7 +97,7 @@ pub(super) fn key(kind: &KindName, cause: &Cause) -> String {
 }
 
 /// Reads what [`key`] writes.
-pub(super) fn parse_key(text: &str) -> Result<String, String> {
+pub fn parse_key(text: &str) -> Result<String, String> {
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     match text.len() == 8 && text.bytes().all(hex) {
         true => Ok(text.to_owned()),
@@ -102,7 +106,8 @@ pub(super) fn parse_key(text: &str) -> Result<String, String> {
 }
 
 impl Cause {
-    pub(super) fn of(error: Option<&Json>) -> Self {
+    /// What an error says.
+    pub fn of(error: Option<&Json>) -> Self {
         let Some(error) = error else { return Self::Unknown };
         if let Ok(serde_json::Value::Object(members)) = serde_json::from_str(error.as_str()) {
             match members.get("code") {
@@ -113,6 +118,18 @@ impl Cause {
         }
         let message = general(&error_text(error));
         if message.is_empty() { Self::Unknown } else { Self::Message(message) }
+    }
+}
+
+/// What an error says to a person: its `message` where it has one, its text otherwise.
+pub fn error_text(error: &Json) -> String {
+    match serde_json::from_str(error.as_str()) {
+        Ok(serde_json::Value::String(text)) => text,
+        Ok(serde_json::Value::Object(members)) => match members.get("message") {
+            Some(serde_json::Value::String(text)) => text.clone(),
+            _ => error.to_string(),
+        },
+        _ => error.to_string(),
     }
 }
 
