@@ -54,6 +54,10 @@ statements! {
     ADD_DELIVERIES = "add_deliveries";
     /// Deliveries, a page.
     LIST_DELIVERIES = "list_deliveries";
+    /// Deliveries of a tenant, a page.
+    LIST_DELIVERIES_OF_TENANT = "list_deliveries_of_tenant";
+    /// Deliveries to an endpoint, a page.
+    LIST_DELIVERIES_OF_ENDPOINT = "list_deliveries_of_endpoint";
     /// Deliveries in full.
     SHOW_DELIVERIES = "show_deliveries";
     /// Operations, a page or one.

@@ -75,7 +75,7 @@ impl WebhookStore for PgStore {
         request.word.check()?;
         transact!(self, |tx| {
             let endpoint = self.hold_endpoint(&tx, &request.sight, request.endpoint).await?;
-            endpoint.refuse_disabled()?;
+            endpoint.refuse_ping()?;
             self.note_endpoint(&tx, JournalEvent::EndpointPinged, &endpoint, None, &request.word).await
         })
     }
@@ -139,8 +139,9 @@ impl PgStore {
             return Err(StoreError::Conflict(text).into());
         }
         begin_to_tell(tx).await?;
-        let sql = "insert into tenure.webhook_endpoint (id, tenant, url, events, prefix, secret, created_at)
-            values ($1, (select id from tenure.tenant where name = $2), $3, $4, $5, $6, $7)";
+        let sql =
+            "insert into tenure.webhook_endpoint (id, tenant, url, events, prefix, secret, created_at, listens_since)
+            values ($1, (select id from tenure.tenant where name = $2), $3, $4, $5, $6, $7, $7)";
         let (events, at) = (request.events.to_string(), Moment(self.time(tx).await?));
         let params: [Param<'_>; 7] = [
             (request.id.as_uuid(), Type::UUID),
@@ -190,7 +191,8 @@ impl PgStore {
         let (previous, until) = record.previous.as_ref().map(|(secret, until)| (secret, Moment(*until))).unzip();
         let (at, why) = record.disabled.as_ref().map(|(at, why)| (Moment(*at), why)).unzip();
         let failing = record.failing_since.map(Moment);
-        let params: [Param<'_>; 10] = [
+        let listens = Moment(record.listens_since);
+        let params: [Param<'_>; 11] = [
             (record.id.as_uuid(), Type::UUID),
             (&record.url, Type::TEXT),
             (&events, Type::TEXT),
@@ -201,6 +203,7 @@ impl PgStore {
             (&at, Type::TIMESTAMPTZ),
             (&why, Type::TEXT),
             (&failing, Type::TIMESTAMPTZ),
+            (&listens, Type::TIMESTAMPTZ),
         ];
         tx.execute_typed(statement::SAVE_ENDPOINT.sql, &params).await?;
         Ok(())
@@ -250,6 +253,7 @@ fn endpoint(row: &Row) -> Result<EndpointRecord, StoreError> {
         secret: get(row, "secret")?,
         previous: previous.zip(until),
         created_at: time(row, "created_at")?,
+        listens_since: time(row, "listens_since")?,
         disabled: at.zip(why),
         failing_since: time_maybe(row, "failing_since")?,
     })

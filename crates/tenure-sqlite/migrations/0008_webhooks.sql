@@ -17,6 +17,8 @@ create table webhook_endpoint (
     previous blob,
     previous_until integer,
     created_at integer not null,
+    -- Made, or enabled again.
+    listens_since integer not null,
     disabled_at integer,
     disabled_why text,
     failing_since integer,

@@ -24,6 +24,8 @@ const FIND_SUBJECT: &str = include_str!("sql/find_subject.sql");
 const ADD_DELIVERY: &str = include_str!("sql/add_delivery.sql");
 const FAIL_DELIVERY: &str = include_str!("sql/fail_delivery.sql");
 const LIST_DELIVERIES: &str = include_str!("sql/list_deliveries.sql");
+const LIST_DELIVERIES_OF_TENANT: &str = include_str!("sql/list_deliveries_of_tenant.sql");
+const LIST_DELIVERIES_OF_ENDPOINT: &str = include_str!("sql/list_deliveries_of_endpoint.sql");
 const SHOW_DELIVERY: &str = include_str!("sql/show_delivery.sql");
 const RECORD_TRY: &str = include_str!("sql/record_try.sql");
 
@@ -34,11 +36,20 @@ pub(crate) fn subjects(tx: &Tx<'_>, asked: &[(JobId, Option<LeaseNo>)]) -> Resul
         let subject = tx.one(FIND_SUBJECT, params, |row| {
             let (tenant, queue, kind) = (word(row, 0)?, word(row, 1)?, word(row, 2)?);
             let callback_url = row.get(3)?;
-            Ok(EventSubject { job: *job, lease: *lease, tenant, queue, kind, callback_url, attempt: None })
+            Ok(EventSubject {
+                job: *job,
+                lease: *lease,
+                tenant,
+                queue,
+                kind,
+                callback_url,
+                attempt: None,
+                omitted: Vec::new(),
+            })
         })?;
         if let Some(mut subject) = subject {
             subject.attempt = lease.map_or(Ok(None), |lease| attempt_under(tx, *job, lease))?;
-            found.push(subject);
+            found.push(subject.shortened());
         }
     }
     Ok(found)
@@ -88,16 +99,30 @@ fn add(tx: &Tx<'_>, new: &NewDelivery, resend_of: Option<&JobId>) -> Result<bool
 }
 
 pub(crate) fn list(tx: &Tx<'_>, filter: &DeliveryFilter) -> Result<Vec<DeliverySummary>> {
-    let params = named_params! {
-        ":sight": sight_param(&filter.sight),
-        ":endpoint": filter.endpoint.as_ref().map(blob),
-        ":state": filter.state.map(code),
-        ":since": filter.since.map(Timestamp::as_micros),
-        ":until": filter.until.map(Timestamp::as_micros),
-        ":before": filter.before.as_ref().map(row::blob),
-        ":limit": filter.limit,
+    let (state, (from, before)) = (filter.state.map(code), filter.ids());
+    let (since, until) = (filter.since.map(Timestamp::as_micros), filter.until.map(Timestamp::as_micros));
+    let (sight, endpoint) = (sight_param(&filter.sight), filter.endpoint.as_ref().map(blob));
+    let (from, before) = (row::blob(&from), row::blob(&before));
+    let mut params: Vec<(&str, &dyn rusqlite::ToSql)> = vec![
+        (":state", &state),
+        (":since", &since),
+        (":until", &until),
+        (":from", &from),
+        (":before", &before),
+        (":limit", &filter.limit),
+    ];
+    let statement = match (endpoint.is_some(), sight.is_some()) {
+        (true, _) => {
+            params.extend([(":endpoint", &endpoint as &dyn rusqlite::ToSql), (":sight", &sight)]);
+            LIST_DELIVERIES_OF_ENDPOINT
+        }
+        (false, true) => {
+            params.push((":sight", &sight));
+            LIST_DELIVERIES_OF_TENANT
+        }
+        (false, false) => LIST_DELIVERIES,
     };
-    tx.all(LIST_DELIVERIES, params, read)
+    tx.all(statement, &params, read)
 }
 
 /// One delivery in full, and the journal row it comes from.
@@ -118,8 +143,13 @@ pub(crate) fn record_try(tx: &Tx<'_>, request: &RecordTry) -> Result<bool> {
         ":entry": request.entry.as_str(),
         ":most": TRIES_MAX as i64,
     };
-    let endpoint = tx.one(RECORD_TRY, params, |row| endpoint_id(row, 0))?;
-    let before = find(tx, &Sight::All, endpoint.ok_or_else(|| unknown(request.job))?)?;
+    let found = tx.one(RECORD_TRY, params, |row| Ok((endpoint_id(row, 0)?, row.get::<_, i64>(1)?)))?;
+    let (endpoint, state) = found.ok_or_else(|| unknown(request.job))?;
+    if state != code(request.tried.leads_to()) {
+        // It had arrived before: whoever says otherwise is late.
+        return Ok(false);
+    }
+    let before = find(tx, &Sight::All, endpoint)?;
     let mut after = before.clone();
     let why = request.apply(&mut after, tx.now);
     if after != before {

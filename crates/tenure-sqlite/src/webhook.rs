@@ -73,7 +73,7 @@ impl WebhookStore for SqliteStore {
         request.word.check()?;
         self.write(Urgency::Verb, move |tx| {
             let endpoint = find(tx, &request.sight, request.endpoint)?;
-            endpoint.refuse_disabled()?;
+            endpoint.refuse_ping()?;
             note(tx, JournalEvent::EndpointPinged, &endpoint, None, &request.word)
         })
         .await
@@ -209,6 +209,7 @@ pub(crate) fn save(tx: &Tx<'_>, record: &EndpointRecord) -> Result<()> {
             ":disabled_at": disabled.map(|(at, _)| at.as_micros()),
             ":disabled_why": disabled.map(|(_, why)| why),
             ":failing_since": record.failing_since.map(Timestamp::as_micros),
+            ":listens_since": record.listens_since.as_micros(),
         },
     )?;
     Ok(())
@@ -245,5 +246,6 @@ fn read(row: &Row<'_>) -> Result<EndpointRecord> {
         created_at: time(row, 8)?,
         disabled: optional_time(row, 9)?.zip(row.get(10)?),
         failing_since: optional_time(row, 11)?,
+        listens_since: time(row, 12)?,
     })
 }

@@ -133,6 +133,12 @@ impl SetQueue {
     /// Refuses a lease time that is too short to renew or too long to wait for, and a quota out of bounds.
     pub fn check(&self) -> Result<(), Invalid> {
         self.quota.map_or(Ok(()), Quota::check)?;
+        let is_limited = self.fair == Some(true) || self.quota.is_some_and(|quota| quota.pending().is_some());
+        if self.queue.as_str() == tenure_core::webhook::OWN_QUEUE && is_limited {
+            let limit =
+                "the server's own jobs wait there: it is not fair and has no quota, or nobody would be told anything";
+            return Err(Invalid::new("queue", &self.queue, limit));
+        }
         if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&self.lease_ttl) {
             return Ok(());
         }

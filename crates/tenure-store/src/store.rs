@@ -3,6 +3,7 @@
 //! Two rules hold for all of them. A verb is one transaction: it happened whole or not at all. And every verb may be
 //! sent again after a lost reply: the second answer says what the first one did.
 
+mod cached;
 mod operations;
 mod webhooks;
 
@@ -18,7 +19,6 @@ use tenure_core::{How, JobId, KeyId, LeaseNo, NewJob, RunId, Timestamp, WorkerId
 use crate::access::{
     KeyFilter, KeyRecord, NewKey, NewRemote, RemoteToken, RevokeKey, SetTenant, TenantFilter, TenantRecord,
 };
-use crate::cache::{Cached, PutCached};
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
 use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
@@ -39,6 +39,7 @@ use crate::schedule::{
 use crate::usage::{UsageFilter, UsageTotal};
 use crate::worker::{Beat, Order, OrderWorker, WorkerRecord};
 
+pub use cached::CacheStore;
 pub use operations::OperationStore;
 pub use webhooks::WebhookStore;
 
@@ -256,22 +257,6 @@ pub trait RunStore: Send + Sync {
     /// Counts what jobs said of their runs and does what follows, a bounded batch: consolidates are opened or canceled,
     /// what is left of an ended run is canceled, deadlines are met. Two at once: one does nothing.
     async fn fold_runs(&self) -> Result<FoldedRuns, StoreError>;
-}
-
-/// Answers that are kept for a while.
-#[async_trait]
-pub trait CacheStore: Send + Sync {
-    /// The answer of a key, while it is good.
-    async fn find_cached(&self, key: &str) -> Result<Option<Cached>, StoreError>;
-
-    /// Keeps an answer; what was there goes.
-    async fn put_cached(&self, request: PutCached) -> Result<(), StoreError>;
-
-    /// Forgets the answer of a key, if there is one.
-    async fn forget_cached(&self, key: &str) -> Result<(), StoreError>;
-
-    /// Deletes what is over, and the oldest of what is more than `most`, a bounded batch of each; answers how many went.
-    async fn prune_cache(&self, most: u64) -> Result<u64, StoreError>;
 }
 
 /// Who may do what.

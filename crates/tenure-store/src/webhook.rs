@@ -18,11 +18,11 @@ use crate::record::Sight;
 pub use change::EndpointChange;
 pub use delivery::{
     Cursor, DeliveryFilter, DeliveryRecord, DeliveryState, DeliverySummary, EventSubject, NewDelivery, PutDeliveries,
-    RecordTry, ResendDeliveries, TRIES_MAX, Tried, delivery_job,
+    RecordTry, ResendDeliveries, TRIES_MAX, Tried, VALUE_BYTES_MAX, delivery_job,
 };
 
 /// Most endpoints of one tenant.
-pub const ENDPOINTS_MAX: u32 = 100;
+pub const ENDPOINTS_MAX: u32 = 20;
 /// Longest time that a secret is good beside the one that took its place.
 pub const OVERLAP_MAX: Duration = Duration::from_secs(30 * 86_400);
 /// Most sealed bytes of a secret.
@@ -66,8 +66,10 @@ pub struct EndpointRecord {
     pub secret: Vec<u8>,
     /// The sealed secret before it, and how long that one is good yet.
     pub previous: Option<(Vec<u8>, Timestamp)>,
-    /// It is told what happened from then on.
+    /// When it was made.
     pub created_at: Timestamp,
+    /// It is told what happened from then on: when it was made, or enabled again.
+    pub listens_since: Timestamp,
     /// Since when it gets nothing, and why.
     pub disabled: Option<(Timestamp, String)>,
     /// Since when no delivery has arrived, while some were given up.

@@ -29,6 +29,11 @@ use crate::sign::{self, Delivery};
 /// An endpoint that took nothing for this long is disabled.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(3 * 86_400);
 
+/// How long a delivery waits that could not be signed here.
+const UNTRIED_FOR: Duration = Duration::from_secs(60);
+/// Characters of a receiver's complaint that are kept.
+const COMPLAINT_CHARS_MAX: usize = 1_000;
+
 /// Sends a delivery, whose id is the job's own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeliverWebhook {
@@ -52,7 +57,7 @@ struct Inner {
 }
 
 impl Deliverer {
-    /// Delivers what is in this store; without keys no secret can be opened, and nothing arrives.
+    /// Delivers what is in this store; without keys no secret can be opened, and everything waits.
     pub fn new(store: Arc<dyn Store>, sender: Sender, keys: Option<MasterKeys>) -> Self {
         Self(Arc::new(Inner { store, sender, keys, give_up_after: GIVE_UP_AFTER }))
     }
@@ -89,7 +94,11 @@ pub async fn deliver(_: DeliverWebhook, ctx: Ctx, State(deliverer): State<Delive
     };
     let (outcome, sent, text) = match &tried {
         Ok(result) => (Outcome::from(result), result.as_ref().ok(), told(result)),
-        Err(Untried::Here(why)) => (Outcome::Unanswered, None, why.clone()),
+        Err(Untried::Here(why)) => {
+            // No fault of the receiver's: no try is spent, and its endpoint does not fail.
+            tracing::error!(job.id = %job, "a webhook cannot be signed: {why}");
+            return Err(Fail::snooze(UNTRIED_FOR));
+        }
         Err(Untried::Never(why)) => (Outcome::Refused, None, why.clone()),
     };
     let mut roll = [0; 4];
@@ -106,6 +115,8 @@ pub async fn deliver(_: DeliverWebhook, ctx: Ctx, State(deliverer): State<Delive
         Next::Dead => (Tried::Failed, None),
         Next::Disable => (Tried::Failed, Some(format!("its receiver is gone: {text}"))),
     };
+    // Who lost the lease meanwhile says nothing any more.
+    ctx.check()?;
     let record = RecordTry { job, entry: entry?, tried: came, gone, give_up_after: *give_up_after };
     match store.record_try(record).await {
         Ok(true) => tracing::warn!(endpoint.id = %endpoint.id, "a webhook endpoint was disabled: {text}"),
@@ -146,7 +157,14 @@ impl Inner {
         let target = self.sender.guard().check_url(url).map_err(|refused| Untried::Never(refused.to_string()))?;
         let secrets = self.secrets(endpoint, now).map_err(Untried::Here)?;
         let body = Bytes::from(delivery.body.clone());
-        let signed = Delivery { id: &summary.event_id, event_type: &summary.event_type, at: now, body: &body };
+        let delivery_id = summary.job.to_string();
+        let signed = Delivery {
+            id: &summary.event_id,
+            delivery_id: &delivery_id,
+            event_type: &summary.event_type,
+            at: now,
+            body: &body,
+        };
         let never = |refused: Invalid| Untried::Never(refused.to_string());
         let prefix: Prefix = endpoint.prefix.parse().map_err(never)?;
         let headers = sign::headers(&signed, &secrets, &prefix).map_err(never)?;
@@ -177,14 +195,17 @@ fn told(result: &Result<Sent, SendError>) -> String {
 fn entry(ctx: &Ctx, at: Timestamp, took: Duration, sent: Option<&Sent>, error: Option<&str>) -> Result<Json, Fail> {
     let headers: Option<serde_json::Map<_, _>> =
         sent.map(|sent| sent.headers.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect());
+    let is_taken = |sent: &&Sent| (200..300).contains(&sent.status);
+    let complaint = sent
+        .filter(|sent| !is_taken(sent))
+        .map(|sent| -> String { sent.body_start.chars().take(COMPLAINT_CHARS_MAX).collect() });
     let entry = json!({
         "attempt": ctx.attempt(),
         "at": at.to_string(),
         "took_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         "status": sent.map(|sent| sent.status),
         "headers": headers,
-        "body": sent.map(|sent| sent.body_start.as_str()),
-        "truncated": sent.map(|sent| sent.truncated),
+        "body": complaint,
         "error": error,
     });
     Ok(Json::parse("entry", entry.to_string())?)

@@ -17,9 +17,6 @@ use tenure_core::{EndpointId, JobId, Json, TenantName, Timestamp};
 use tenure_store::run::RunRecord;
 use tenure_store::webhook::{EndpointRecord, EventSubject, NewDelivery};
 
-/// A result or an error that is longer than this is left out of a body; whoever wants it asks for the job.
-const VALUE_BYTES_MAX: usize = 64 << 10;
-
 /// Something that happened, ready to be told.
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -62,9 +59,7 @@ struct JobPayload<'a> {
     result: Option<&'a RawValue>,
     usage: Option<&'a RawValue>,
     /// Names of values that are too long for a body.
-    omitted: Vec<&'static str>,
-    actor: Option<&'a str>,
-    reason: Option<&'a str>,
+    omitted: &'a [&'static str],
 }
 
 /// What is told of a run, with its counts as they are now.
@@ -80,8 +75,6 @@ struct RunPayload<'a> {
     failed: u64,
     canceled: u64,
     rows: u64,
-    actor: Option<&'a str>,
-    reason: Option<&'a str>,
 }
 
 /// What is told of an endpoint.
@@ -90,8 +83,6 @@ struct EndpointPayload<'a> {
     endpoint: &'a str,
     tenant: &'a str,
     why: Option<&'a str>,
-    actor: Option<&'a str>,
-    reason: Option<&'a str>,
 }
 
 impl Event {
@@ -101,18 +92,13 @@ impl Event {
         // By the time a claim is told its attempt may have ended: that is told by another event.
         let ended = matches!(row.event, JournalEvent::Ended(_));
         let attempt = subject.attempt.as_ref().filter(|_| ended);
-        let mut omitted = Vec::new();
-        let mut read = |name, value: Option<&'_ Option<Json>>| match value.and_then(Option::as_ref) {
-            Some(value) if value.as_str().len() > VALUE_BYTES_MAX => {
-                omitted.push(name);
-                None
-            }
-            Some(value) => serde_json::from_str::<&RawValue>(value.as_str()).ok().map(RawValue::to_owned),
-            None => None,
+        let read = |value: Option<&Option<Json>>| {
+            let value = value.and_then(Option::as_ref)?;
+            serde_json::from_str::<&RawValue>(value.as_str()).ok().map(RawValue::to_owned)
         };
-        let error = read("error", attempt.map(|attempt| &attempt.error));
-        let result = read("result", attempt.map(|attempt| &attempt.result));
-        let usage = read("usage", attempt.map(|attempt| &attempt.usage));
+        let error = read(attempt.map(|attempt| &attempt.error));
+        let result = read(attempt.map(|attempt| &attempt.result));
+        let usage = read(attempt.map(|attempt| &attempt.usage));
         let payload = JobPayload {
             job: &job,
             kind: subject.kind.as_str(),
@@ -125,9 +111,7 @@ impl Event {
             error: error.as_deref(),
             result: result.as_deref(),
             usage: usage.as_deref(),
-            omitted,
-            actor: row.actor.as_deref(),
-            reason: row.reason.as_deref(),
+            omitted: if ended { &subject.omitted } else { &[] },
         };
         let event = Self::new(row, "job", &job, &subject.tenant, payload)?;
         let is_end = CALLBACK_EVENTS.contains(&event.event_type);
@@ -148,8 +132,6 @@ impl Event {
             failed: run.failed,
             canceled: run.canceled,
             rows: record.rows,
-            actor: row.actor.as_deref(),
-            reason: row.reason.as_deref(),
         };
         Self::new(row, "run", &id, &record.tenant, payload)
     }
@@ -161,13 +143,7 @@ impl Event {
         let endpoint: EndpointId = said("endpoint")?.parse().ok()?;
         let tenant: TenantName = said("tenant")?.parse().ok()?;
         let id = endpoint.to_string();
-        let payload = EndpointPayload {
-            endpoint: &id,
-            tenant: tenant.as_str(),
-            why: said("why"),
-            actor: row.actor.as_deref(),
-            reason: row.reason.as_deref(),
-        };
+        let payload = EndpointPayload { endpoint: &id, tenant: tenant.as_str(), why: said("why") };
         let event = Self::new(row, "webhook", &id, &tenant, payload)?;
         let only = (event.event_type == "webhook.pinged").then_some(endpoint);
         Some(Self { only, ..event })
@@ -197,6 +173,11 @@ impl Event {
         Some(Self { journal, at, id, event_type, subject, tenant, callback_url: None, only: None, body })
     }
 
+    /// The row of the journal that it comes from.
+    pub(crate) const fn journal(&self) -> i64 {
+        self.journal
+    }
+
     /// Whether an endpoint is told.
     pub(crate) fn concerns(&self, endpoint: &EndpointRecord) -> bool {
         let wants = match self.only {
@@ -206,8 +187,13 @@ impl Event {
                 is_reached && endpoint.events.contain(self.event_type)
             }
         };
-        let listens = endpoint.created_at <= self.at && endpoint.disabled.is_none();
+        let listens = endpoint.listens_since <= self.at && endpoint.disabled.is_none();
         wants && listens && endpoint.tenant == self.tenant
+    }
+
+    /// How much there is to store for each endpoint that is told.
+    pub(crate) fn bytes(&self) -> usize {
+        self.body.len()
     }
 
     /// Its delivery to an endpoint.

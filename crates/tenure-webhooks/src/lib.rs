@@ -17,7 +17,7 @@
 //! # async fn deliver(url: &str, secret: Secret, body: Bytes, at: Timestamp) -> Result<Next, Box<dyn std::error::Error>> {
 //! let sender = Sender::new(Guard::default(), SystemResolver, SendOptions::default())?; // once in a process
 //! let target = sender.guard().check_url(url)?;
-//! let delivery = Delivery { id: "evt_1", event_type: "job.succeeded", at, body: &body };
+//! let delivery = Delivery { id: "evt_1", delivery_id: "dlv_1", event_type: "job.succeeded", at, body: &body };
 //! let headers = sign::headers(&delivery, &[secret], &Prefix::default())?;
 //! let result = sender.send(&target, &headers, body).await;
 //! Ok(schedule::after(1, Outcome::from(&result), Roll(0)))

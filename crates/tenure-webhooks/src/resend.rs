@@ -1,6 +1,6 @@
 //! Sending again what was sent, or was given up: one delivery, or a range of them.
 
-use tenure_core::{JobId, Timestamp};
+use tenure_core::JobId;
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 use tenure_store::webhook::{DeliveryFilter, ResendDeliveries};
@@ -11,15 +11,15 @@ use crate::ids::new_ids;
 /// Most deliveries that one call sends again.
 const RESENT_MAX: usize = 10_000;
 /// Deliveries read at once.
-const PAGE: u32 = 1_000;
+const PAGE: u32 = 100;
 
 /// What a call sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resent {
     /// How many.
     pub count: u64,
-    /// Where to go on: there are more before this moment.
-    pub more_until: Option<Timestamp>,
+    /// Where to go on: there are more before this one.
+    pub more_before: Option<JobId>,
 }
 
 /// Sends one delivery again; answers the new one.
@@ -38,12 +38,12 @@ pub async fn resend_range(store: &dyn Store, mut filter: DeliveryFilter, word: W
     // What this very call stores is not sent again by it.
     filter.until = Some(filter.until.map_or(now, |until| until.min(now)));
     filter.limit = PAGE;
-    let (mut count, mut more_until) = (0, None);
+    let mut count = 0;
     for _ in 0..RESENT_MAX / PAGE as usize {
         let page = store.list_deliveries(&filter).await?;
-        let Some(last) = page.last() else { return Ok(Resent { count, more_until: None }) };
+        let Some(last) = page.last() else { return Ok(Resent { count, more_before: None }) };
         filter.before = Some(last.job);
-        let (is_full, oldest) = (page.len() == PAGE as usize, last.created_at);
+        let is_full = page.len() == PAGE as usize;
         let first: Vec<JobId> = page.iter().filter(|it| it.resend_of.is_none()).map(|it| it.job).collect();
         if !first.is_empty() {
             let deliveries = first.iter().copied().zip(new_ids(now, first.len())).collect();
@@ -51,9 +51,8 @@ pub async fn resend_range(store: &dyn Store, mut filter: DeliveryFilter, word: W
             count += store.resend_deliveries(request).await?;
         }
         if !is_full {
-            return Ok(Resent { count, more_until: None });
+            return Ok(Resent { count, more_before: None });
         }
-        more_until = Some(oldest);
     }
-    Ok(Resent { count, more_until })
+    Ok(Resent { count, more_before: filter.before })
 }

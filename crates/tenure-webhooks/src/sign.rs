@@ -32,6 +32,8 @@ const WORD_BYTES_MAX: usize = 200;
 pub struct Delivery<'a> {
     /// Names the event to its receiver, who drops what it has seen: the same in every attempt.
     pub id: &'a str,
+    /// Names this delivery of it in the sender's log.
+    pub delivery_id: &'a str,
     /// What happened: `job.succeeded`, `PASSPORT_SIGNED`.
     pub event_type: &'a str,
     /// The moment of this attempt.
@@ -46,7 +48,8 @@ pub fn headers(
     secrets: &[Secret],
     prefix: &Prefix,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, Invalid> {
-    check_word("delivery id", delivery.id, "_-")?;
+    check_word("event id", delivery.id, "_-")?;
+    check_word("delivery id", delivery.delivery_id, "_-")?;
     check_word("event type", delivery.event_type, "_-.:/")?;
     let Some(newest) = secrets.first().filter(|_| secrets.len() <= SECRETS_MAX) else {
         let limit = format!("1 to {SECRETS_MAX} secrets sign a delivery");
@@ -61,7 +64,7 @@ pub fn headers(
         ("webhook-timestamp".to_owned(), timestamp.clone()),
         ("webhook-signature".to_owned(), signatures.join(" ")),
         (own("Event-Type"), delivery.event_type.to_owned()),
-        (own("Delivery-Id"), delivery.id.to_owned()),
+        (own("Delivery-Id"), delivery.delivery_id.to_owned()),
         (own("Signature"), body_signature(newest, delivery.body)),
     ]
     .into_iter()

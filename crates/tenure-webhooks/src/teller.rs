@@ -34,7 +34,9 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(5);
 /// Rows read at once.
 const PAGE_ROWS: u32 = 500;
 /// Jobs looked up at once, unless one row alone names more.
-const PAGE_JOBS: usize = 2_000;
+const PAGE_JOBS: usize = 500;
+/// Bytes of bodies that are stored at once, unless one row alone makes more.
+const PAGE_BYTES: usize = 16 << 20;
 /// Endpoints read at once.
 const PAGE_ENDPOINTS: u32 = 1_000;
 
@@ -50,14 +52,21 @@ impl Teller {
         Self { store }
     }
 
-    /// Tells until `stop` is over.
+    /// Tells until `stop` is over. A page that is not stored is not half told, so it may be dropped at any moment.
     pub async fn run_until(self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
-        let mut in_trouble = false;
+        let (mut in_trouble, mut rows) = (false, PAGE_ROWS);
         loop {
-            let rest = match self.tell_page().await {
-                Ok(true) => Duration::ZERO,
-                Ok(false) => EVERY,
+            let told = tokio::select! {
+                biased;
+                () = &mut stop => return,
+                told = self.tell_page(rows) => told,
+            };
+            let rest = match told {
+                Ok(more) => {
+                    (in_trouble, rows) = (false, rows.saturating_mul(2).min(PAGE_ROWS));
+                    if more { Duration::ZERO } else { EVERY }
+                }
                 Err(error) => {
                     match error.is_passing() {
                         // Once for each time of trouble: the worker beside it says the rest.
@@ -65,11 +74,11 @@ impl Teller {
                         true => tracing::warn!(error = %error, "webhooks wait: the store does not answer"),
                         false => tracing::error!(error = %error, "telling webhooks failed"),
                     }
-                    in_trouble = true;
+                    // What is too much at once may be done in parts.
+                    (in_trouble, rows) = (true, (rows / 2).max(1));
                     AFTER_TROUBLE
                 }
             };
-            in_trouble &= rest == AFTER_TROUBLE;
             tokio::select! {
                 biased;
                 () = &mut stop => return,
@@ -80,14 +89,14 @@ impl Teller {
 
     /// Tells everything that is sealed: for tests and scripts.
     pub async fn tell_all(&self) -> Result<(), StoreError> {
-        while self.tell_page().await? {}
+        while self.tell_page(PAGE_ROWS).await? {}
         Ok(())
     }
 
     /// Tells one page; `false` when nothing is left, or nobody listens.
-    async fn tell_page(&self) -> Result<bool, StoreError> {
-        let endpoints = self.endpoints().await?;
-        if endpoints.is_empty() {
+    async fn tell_page(&self, page_rows: u32) -> Result<bool, StoreError> {
+        let anybody = EndpointFilter { sight: Sight::All, after: None, limit: 1 };
+        if self.store.list_endpoints(&anybody).await?.is_empty() {
             return Ok(false);
         }
         let from = self.store.find_cursor().await?;
@@ -95,22 +104,39 @@ impl Teller {
         let Some(seal) = seals.first().map(|seal| seal.no) else { return Ok(false) };
         // Seals in between were dropped with their rows: what is left begins here.
         let after = if seal == from.seal { from.after } else { 0 };
-        let page = JournalPage { seal: Some(seal), after, limit: PAGE_ROWS };
+        let page = JournalPage { seal: Some(seal), after, limit: page_rows };
         let mut rows = self.store.read_journal(page).await?;
-        let is_last = rows.len() < PAGE_ROWS as usize && !cut(&mut rows);
-        let to = match rows.last() {
-            Some(row) if !is_last => Cursor { seal, after: row.id },
+        let is_full = rows.len() == page_rows as usize;
+        let mut is_last = !cut(&mut rows) && !is_full;
+        // After the rows: whoever listens since one of them was written is in this list.
+        let endpoints = self.endpoints().await?;
+        if endpoints.is_empty() {
+            return Ok(false);
+        }
+        let (events, failed) = self.events(&rows, &endpoints).await?;
+        let (mut told, mut bytes, mut upto) = (Vec::new(), 0, rows.last().map(|row| row.id));
+        for event in &events {
+            let concerned: Vec<&EndpointRecord> = endpoints.iter().filter(|to| event.concerns(to)).collect();
+            bytes += event.bytes() * concerned.len();
+            let is_first = told.first().is_none_or(|(first, _): &(&Event, _)| first.journal() == event.journal());
+            if bytes > PAGE_BYTES && !is_first {
+                // The rows before it are a page of their own.
+                upto = Some(event.journal() - 1);
+                told.retain(|(before, _)| before.journal() < event.journal());
+                is_last = false;
+                break;
+            }
+            told.extend(concerned.into_iter().map(|to| (event, to)));
+        }
+        let to = match upto {
+            Some(after) if !is_last => Cursor { seal, after },
             _ => Cursor::at(seal + 1),
         };
-        let (events, failed) = self.events(&rows, &endpoints).await?;
-        let told: Vec<(&Event, &EndpointRecord)> = events
-            .iter()
-            .flat_map(|event| endpoints.iter().filter(|to| event.concerns(to)).map(move |to| (event, to)))
-            .collect();
+        let failed = failed.into_iter().filter(|(row, _)| upto.is_none_or(|upto| *row <= upto)).map(|(_, job)| job);
         let ids = if told.is_empty() { Vec::new() } else { new_ids(self.store.now().await?, told.len()) };
         let deliveries = told.into_iter().zip(ids).map(|((event, to), job)| event.delivery(job, to)).collect();
         // Another teller was faster: what it left is read by the next look.
-        self.store.put_deliveries(PutDeliveries { from, to, deliveries, failed }).await?;
+        self.store.put_deliveries(PutDeliveries { from, to, deliveries, failed: failed.collect() }).await?;
         Ok(true)
     }
 
@@ -128,12 +154,12 @@ impl Teller {
         }
     }
 
-    /// What these rows tell, and the deliveries among their jobs that were given up.
+    /// What these rows tell in their order, and the deliveries among their jobs that were given up, by row.
     async fn events(
         &self,
         rows: &[JournalRow],
         endpoints: &[EndpointRecord],
-    ) -> Result<(Vec<Event>, Vec<JobId>), StoreError> {
+    ) -> Result<(Vec<Event>, Vec<(i64, JobId)>), StoreError> {
         let mut events: BTreeMap<(i64, usize), Event> = BTreeMap::new();
         let mut asked: Vec<(JobId, Option<LeaseNo>)> = Vec::new();
         let mut wanted: Vec<&JournalRow> = Vec::new();
@@ -160,7 +186,7 @@ impl Teller {
                 for (place, job) in row.jobs.iter().enumerate() {
                     let Some(subject) = known.get(&(*job, row.lease)) else { continue };
                     if subject.kind.as_str() == DELIVERY_KIND {
-                        failed.extend(is_given_up(row.event).then_some(*job));
+                        failed.extend(is_given_up(row.event).then_some((row.id, *job)));
                     } else if let Some(event) = Event::of_job(row, subject) {
                         events.insert((row.id, place), event);
                     }
@@ -200,7 +226,7 @@ fn cut(rows: &mut Vec<JournalRow>) -> bool {
 fn is_wanted(row: &JournalRow, endpoints: &[EndpointRecord]) -> bool {
     let Some(event_type) = event_type(row.event) else { return false };
     let hears = |endpoint: &EndpointRecord| {
-        endpoint.created_at <= row.at && (endpoint.events.contain(event_type) || event_type == "webhook.pinged")
+        endpoint.listens_since <= row.at && (endpoint.events.contain(event_type) || event_type == "webhook.pinged")
     };
     is_given_up(row.event) || endpoints.iter().any(hears)
 }

@@ -28,9 +28,9 @@ use crate::settings::WorkerFlags;
 use crate::{broker, log};
 
 /// Webhooks that are sent at once.
-const DELIVERIES: u32 = 32;
-/// Of those, to one endpoint: a receiver that is slow does not keep the others waiting.
-const AT_ONCE: u32 = 4;
+const DELIVERIES: u32 = 64;
+/// Of those, of one tenant: receivers that are slow do not keep the others waiting.
+const AT_ONCE: u32 = 8;
 /// Rules that are looked through.
 const RULES_MAX: u32 = 1_000;
 
@@ -88,7 +88,7 @@ fn own_worker(store: &Arc<dyn Store>, session: &Session, deliverer: Deliverer) -
     .build()?)
 }
 
-/// Sends to each endpoint only so much at once, unless an operator says otherwise.
+/// Sends only so much at once for each tenant, unless an operator says otherwise.
 async fn rule_endpoints(store: &Arc<dyn Store>) -> Result<(), Failure> {
     let pattern: Pattern = format!("{DELIVERY_KIND}/*").parse()?;
     if store.list_rules(RULES_MAX).await?.iter().any(|(known, _)| *known == pattern) {

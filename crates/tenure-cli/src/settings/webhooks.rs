@@ -87,22 +87,34 @@ fn key_beside(database: &Path) -> Result<MasterKeys, Failure> {
         let message = format!("the webhook key {} cannot be read or made", path.display());
         Failure::new("settings", exit::USAGE, message).caused_by(error)
     };
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(&path) {
-        Ok(mut file) => {
-            let key = new_key("embedded")?;
-            file.write_all(key.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| unreadable(&error))?;
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(unreadable(&error)),
+    if !path.exists() {
+        make_key(&path).map_err(|error| unreadable(&error))?;
     }
     let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&error))?;
     text.trim()
         .parse()
         .map_err(|invalid: Invalid| Failure::new("settings", exit::USAGE, format!("{}: {invalid}", path.display())))
+}
+
+/// Makes a key file whole or not at all: whoever is first gives it its name, and the others take that one.
+fn make_key(path: &Path) -> std::io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let draft = PathBuf::from(name);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let key = new_key("embedded").map_err(|failure| std::io::Error::other(failure.message().to_owned()))?;
+    let mut file = options.open(&draft)?;
+    file.write_all(key.as_bytes())?;
+    file.sync_all()?;
+    let named = std::fs::hard_link(&draft, path);
+    std::fs::remove_file(&draft)?;
+    match named {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn read_allow(text: &str) -> Result<Vec<Cidr>, Invalid> {

@@ -125,6 +125,7 @@ pub async fn an_endpoint_is_found_as_it_was_made(t: Fixture) {
         secret: new.secret.clone(),
         previous: None,
         created_at: t.clock.now(),
+        listens_since: t.clock.now(),
         disabled: None,
         failing_since: None,
     };
@@ -179,6 +180,7 @@ pub async fn an_endpoint_changes_and_a_repetition_does_not(t: Fixture) {
     }
     is_conflict(&t.store.ping_endpoint(operate(Sight::All, made.id)).await);
     let on = ChangeEndpoint { enabled: Some(true), ..change(made.id) };
+    let wanted = EndpointRecord { listens_since: t.clock.now(), ..wanted };
     assert_eq!(t.store.change_endpoint(on).await.expect("enable"), wanted);
     t.store.ping_endpoint(operate(Sight::All, made.id)).await.expect("ping");
     t.store.remove_endpoint(operate(Sight::All, made.id)).await.expect("remove");
@@ -200,6 +202,7 @@ pub async fn an_endpoint_for_callbacks_gets_no_url(t: Fixture) {
     let new = NewEndpoint { url: None, ..new_endpoint(&t, "acme") };
     let made = t.store.create_endpoint(new).await.expect("create");
     is_conflict(&t.store.change_endpoint(ChangeEndpoint { url: Some("https://a.b".into()), ..change(made.id) }).await);
+    is_conflict(&t.store.ping_endpoint(operate(Sight::All, made.id)).await);
 }
 
 /// In the same words as for an id that nobody has.

@@ -62,6 +62,7 @@ impl WebhookStore for ModelStore {
                 secret,
                 previous: None,
                 created_at: now,
+                listens_since: now,
                 disabled: None,
                 failing_since: None,
             };
@@ -117,7 +118,7 @@ impl WebhookStore for ModelStore {
         request.word.check()?;
         self.transact(|tables, now| {
             let endpoint = seen(tables, &request.sight, request.endpoint)?;
-            endpoint.refuse_disabled()?;
+            endpoint.refuse_ping()?;
             note(tables, JournalEvent::EndpointPinged, &endpoint, None, &request.word, now);
             Ok(())
         })
@@ -195,6 +196,10 @@ impl WebhookStore for ModelStore {
             let delivery = delivery.ok_or_else(|| StoreError::NotFound(format!("delivery {}", request.job)))?;
             if delivery.tries.len() < TRIES_MAX {
                 delivery.tries.push(request.entry.clone());
+            }
+            if delivery.summary.state == DeliveryState::Delivered && request.tried != Tried::Delivered {
+                // It had arrived before: whoever says otherwise is late.
+                return Ok(false);
             }
             delivery.summary.state = request.tried.leads_to();
             delivery.summary.finished_at = (request.tried != Tried::Again).then_some(now);
@@ -294,7 +299,7 @@ fn subject(tables: &Tables, job: JobId, lease: Option<LeaseNo>) -> Option<EventS
     let row = tables.jobs.get(&job)?;
     let asked = &row.asked;
     let listens = tables.endpoints.values().any(|to| to.tenant == asked.tenant && to.disabled.is_none());
-    (listens || asked.kind.as_str() == DELIVERY_KIND).then(|| EventSubject {
+    let subject = EventSubject {
         job,
         lease,
         tenant: asked.tenant.clone(),
@@ -302,7 +307,9 @@ fn subject(tables: &Tables, job: JobId, lease: Option<LeaseNo>) -> Option<EventS
         kind: asked.kind.clone(),
         callback_url: asked.callback_url.clone(),
         attempt: row.attempts.iter().map(|attempt| &attempt.record).find(|at| Some(at.lease) == lease).cloned(),
-    })
+        omitted: Vec::new(),
+    };
+    (listens || asked.kind.as_str() == DELIVERY_KIND).then(|| subject.shortened())
 }
 
 fn seen(tables: &Tables, sight: &Sight, endpoint: EndpointId) -> Result<EndpointRecord, StoreError> {

@@ -11,6 +11,7 @@ create table tenure.webhook_endpoint (
   previous bytea,
   previous_until timestamptz,
   created_at timestamptz not null,
+  listens_since timestamptz not null,                       -- made, or enabled again
   disabled_at timestamptz,
   disabled_why text,
   failing_since timestamptz,

@@ -41,7 +41,7 @@ where k.tenant = (select tenure.own_tenant());
 
 -- Secrets are sealed, and not even so are they shown.
 create view tenure.own_webhook_endpoint with (security_barrier) as
-select e.id, e.tenant, e.url, e.events, e.prefix, '\x00'::bytea as secret, null::bytea as previous, e.previous_until, e.created_at, e.disabled_at, e.disabled_why,
+select e.id, e.tenant, e.url, e.events, e.prefix, '\x00'::bytea as secret, null::bytea as previous, e.previous_until, e.created_at, e.listens_since, e.disabled_at, e.disabled_why,
   e.failing_since
 from tenure.webhook_endpoint e
 where e.tenant = (select tenure.own_tenant());

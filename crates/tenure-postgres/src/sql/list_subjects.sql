@@ -1,7 +1,8 @@
--- list_subjects.sql: whom events of jobs concern. Zero rows: nobody who listens.
---   $1 jobs, $2 leases (null where there is none), $3 the kind of jobs that deliver
+-- list_subjects.sql: whom events of jobs concern, without values that are too long. Zero rows: nobody who listens.
+--   $1 jobs, $2 leases (null where there is none), $3 the kind of jobs that deliver, $4 bytes of a value at most
 select i.job, i.lease as asked, t.name as tenant, q.name as queue, j.kind, c.url as callback_url,
-  a.lease, a.attempt, a.how, w.name as worker, a.started_at, a.ended_at, a.error::text as error, a.result::text as result, a.usage::text as usage
+  a.lease, a.attempt, a.how, w.name as worker, a.started_at, a.ended_at, v.error, v.result, v.usage,
+  a.error is not null and v.error is null as error_omitted, a.result is not null and v.result is null as result_omitted, a.usage is not null and v.usage is null as usage_omitted
 from unnest($1::uuid[], $2::bigint[]) with ordinality i (job, lease, ord)
 join tenure.job j on j.id = i.job
 join tenure.tenant t on t.id = j.tenant
@@ -9,5 +10,7 @@ join tenure.queue q on q.id = j.queue
 left join tenure.job_callback c on c.job = j.id
 left join tenure.attempt a on a.job = i.job and a.lease = i.lease
 left join tenure.worker w on w.id = a.worker
+cross join lateral (select case when octet_length(a.error::text) <= $4 then a.error::text end as error, case when octet_length(a.result::text) <= $4 then a.result::text end as result,
+  case when octet_length(a.usage::text) <= $4 then a.usage::text end as usage) v
 where j.kind = $3::text or exists (select from tenure.webhook_endpoint e where e.tenant = j.tenant and e.disabled_at is null)
 order by i.ord

@@ -10,7 +10,7 @@ use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 use tenure_store::webhook::{
     DeliveryFilter, DeliveryRecord, DeliveryState, DeliverySummary, EventSubject, NewDelivery, PutDeliveries,
-    RecordTry, ResendDeliveries, TRIES_MAX, Tried, delivery_job,
+    RecordTry, ResendDeliveries, TRIES_MAX, Tried, VALUE_BYTES_MAX, delivery_job,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -28,8 +28,9 @@ impl PgStore {
     pub(super) async fn subjects(&self, asked: Vec<(JobId, Option<LeaseNo>)>) -> Result<Vec<EventSubject>, StoreError> {
         let (jobs, leases): (Vec<Uuid>, Vec<Option<i64>>) =
             asked.iter().map(|(job, lease)| (*job.as_uuid(), lease.map(|lease| lease.0))).unzip();
-        let params: [Param<'_>; 3] =
-            [(&jobs, Type::UUID_ARRAY), (&leases, Type::INT8_ARRAY), (&DELIVERY_KIND, Type::TEXT)];
+        let most = i32::try_from(VALUE_BYTES_MAX).unwrap_or(i32::MAX);
+        let params: [Param<'_>; 4] =
+            [(&jobs, Type::UUID_ARRAY), (&leases, Type::INT8_ARRAY), (&DELIVERY_KIND, Type::TEXT), (&most, Type::INT4)];
         let rows = self.call(Desk::Long, statement::LIST_SUBJECTS, &params).await?;
         rows.iter().map(subject).collect()
     }
@@ -91,18 +92,27 @@ impl PgStore {
     pub(super) async fn deliveries(&self, filter: &DeliveryFilter) -> Result<Vec<DeliverySummary>, StoreError> {
         let (tenant, limit) = (filter.sight.tenant().map(TenantName::as_str), i64::from(filter.limit));
         let endpoint = filter.endpoint.map(|endpoint| *endpoint.as_uuid());
-        let (state, before) = (filter.state.map(code), filter.before.map(|before| *before.as_uuid()));
+        let (state, (from, before)) = (filter.state.map(code), filter.ids());
         let (since, until) = (filter.since.map(Moment), filter.until.map(Moment));
-        let params: [Param<'_>; 7] = [
-            (&tenant, Type::TEXT),
-            (&endpoint, Type::UUID),
+        let common: [Param<'_>; 6] = [
             (&state, Type::INT2),
             (&since, Type::TIMESTAMPTZ),
             (&until, Type::TIMESTAMPTZ),
-            (&before, Type::UUID),
+            (from.as_uuid(), Type::UUID),
+            (before.as_uuid(), Type::UUID),
             (&limit, Type::INT8),
         ];
-        let rows = self.call_within(tenant, Desk::Long, statement::LIST_DELIVERIES, &params).await?;
+        let (statement, params) = match (&endpoint, &tenant) {
+            (Some(endpoint), _) => {
+                let params = [&[(endpoint as _, Type::UUID)], &common[..], &[(&tenant as _, Type::TEXT)]].concat();
+                (statement::LIST_DELIVERIES_OF_ENDPOINT, params)
+            }
+            (None, Some(tenant)) => {
+                (statement::LIST_DELIVERIES_OF_TENANT, [&[(tenant as _, Type::TEXT)], &common[..]].concat())
+            }
+            (None, None) => (statement::LIST_DELIVERIES, common.to_vec()),
+        };
+        let rows = self.call_within(tenant, Desk::Long, statement, &params).await?;
         rows.iter().map(summary).collect()
     }
 
@@ -120,9 +130,16 @@ impl PgStore {
         let (state, finished) =
             (code(request.tried.leads_to()), (request.tried != Tried::Again).then_some(Moment(now)));
         let (entry, most) = (request.entry.as_str(), i32::try_from(TRIES_MAX).unwrap_or(i32::MAX));
-        let sql = "update tenure.webhook_delivery set state = $2, finished_at = $3,
+        // The endpoint first, as everybody does who holds both.
+        let sql = "select endpoint from tenure.webhook_delivery where job = $1";
+        let rows = tx.query_typed(sql, &[(request.job.as_uuid(), Type::UUID)]).await?;
+        let row = rows.first().ok_or_else(|| unknown(request.job))?;
+        let id = EndpointId::from_uuid(get(row, "endpoint")?);
+        let before = self.hold_endpoint(tx, &Sight::All, id).await?;
+        let sql = "update tenure.webhook_delivery
+            set state = case when state = 1 then 1 else $2 end, finished_at = case when state = 1 then finished_at else $3 end,
                 tries = case when jsonb_array_length(tries) < $5 then tries || jsonb_build_array($4::text::jsonb) else tries end
-            where job = $1 returning endpoint";
+            where job = $1 returning state";
         let params: [Param<'_>; 5] = [
             (request.job.as_uuid(), Type::UUID),
             (&state, Type::INT2),
@@ -132,11 +149,10 @@ impl PgStore {
         ];
         let rows = tx.query_typed(sql, &params).await?;
         let row = rows.first().ok_or_else(|| unknown(request.job))?;
-        if request.tried == Tried::Again && request.gone.is_none() {
+        if get::<i16>(row, "state")? != state {
+            // It had arrived before: whoever says otherwise is late.
             return Ok(false);
         }
-        let id = EndpointId::from_uuid(get(row, "endpoint")?);
-        let before = self.hold_endpoint(tx, &Sight::All, id).await?;
         let mut after = before.clone();
         let why = request.apply(&mut after, now);
         if after != before {
@@ -201,6 +217,10 @@ fn job_of(row: &Row) -> Result<NewJob, StoreError> {
 
 fn subject(row: &Row) -> Result<EventSubject, StoreError> {
     let ended = get::<Option<i64>>(row, "lease")?.is_some();
+    let mut omitted = Vec::new();
+    for (name, column) in [("error", "error_omitted"), ("result", "result_omitted"), ("usage", "usage_omitted")] {
+        omitted.extend(get::<bool>(row, column)?.then_some(name));
+    }
     Ok(EventSubject {
         job: job_id(row, "job")?,
         lease: get::<Option<i64>>(row, "asked")?.map(LeaseNo),
@@ -209,6 +229,7 @@ fn subject(row: &Row) -> Result<EventSubject, StoreError> {
         kind: named(row, "kind")?,
         callback_url: get(row, "callback_url")?,
         attempt: ended.then(|| attempt(row)).transpose()?,
+        omitted,
     })
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn settle(database: &Database) {
              insert into tenure.unique_key (tenant, scope, key, policy, job) values ({owner}, 'noop', 'k', 1, '{}');
              insert into tenure.api_key (id, hash, tenant, name, scopes, created_at) values ('{}', sha256('{tenant}'), {owner}, 'k', 'read', now());
              insert into tenure.job_callback (job, url) values ('{}', 'https://{tenant}.example/');
-             insert into tenure.webhook_endpoint (id, tenant, url, events, prefix, secret, created_at) values ('{}', {owner}, 'https://{tenant}.example/', '*', 'X-T-', '\\x01', now());
+             insert into tenure.webhook_endpoint (id, tenant, url, events, prefix, secret, created_at, listens_since) values ('{}', {owner}, 'https://{tenant}.example/', '*', 'X-T-', '\\x01', now(), now());
              insert into tenure.operation (id, tenant, name, act, state, created_at) values ('{}', {owner}, 'o', 'requeue', 'dead', now());
              insert into tenure.webhook_delivery (job, endpoint, tenant, journal, subject, event_id, event_type, created_at, body) values ('{}', '{}', {owner}, 1, 's', 'e', 'job.dead', now(), '{{}}');",
             id(1), id(3), id(4), id(9), id(9), id(8), id(1), id(1), key(tenant), id(1), id(7), id(6), id(4), id(7),

@@ -27,7 +27,7 @@ const FORGETFUL: &[(&str, &str, &str, &str)] = &[
     ("list_endpoints", "t.name = $1", "$1 is not null", "list_endpoints"),
     ("list_operations", "t.name = $1", "$1 is not null", "list_operations"),
     ("hold_endpoint", "t.name = $2", "$2 is not null", "change_endpoint"),
-    ("list_deliveries", "d.tenant = (select o.id from tenure.tenant o where o.name = $1)", "$1 is not null", "list_deliveries"),
+    ("list_deliveries_of_tenant", "d.tenant = (select o.id from tenure.tenant o where o.name = $1::text)", "$1::text is not null", "list_deliveries"),
     ("show_deliveries", "t.name = $2", "$2 is not null", "show_delivery"),
     ("hold_run", "t.name = $2", "$2 is not null", "operate_partition"),
 ];

@@ -323,29 +323,54 @@ async fn open_job(
     ok(&StateAnswer { id: job.to_string(), state: "queued" })
 }
 
-/// The job that a caller asks for, its own tenant's. A tenant cannot make queues: they belong to all.
-pub(super) async fn check_job(app: &App, caller: &Caller, text: &str, id: JobId) -> Result<NewJob, Problem> {
+/// The job that a caller asks for, its own tenant's.
+async fn check_job(app: &App, caller: &Caller, text: &str, id: JobId) -> Result<NewJob, Problem> {
+    check_job_for(app, caller, text, id, None).await
+}
+
+/// The same for a job whose tenant is known: a run's.
+pub(super) async fn check_job_for(
+    app: &App,
+    caller: &Caller,
+    text: &str,
+    id: JobId,
+    whose: Option<&TenantName>,
+) -> Result<NewJob, Problem> {
     let mut draft = new_job::read(text)?;
     draft.tenant = Some(caller.acts_for(draft.tenant.take())?);
     let job = draft.into_job(id)?;
-    if caller.tenant.is_some() && job.queue.as_str() == OWN_QUEUE {
+    check_queue(app, caller, &job.queue).await?;
+    check_gate(app, caller, job.gate.as_ref()).await?;
+    if let Some(url) = &job.callback_url {
+        super::webhooks::check_callback(app, whose.unwrap_or(&job.tenant), url).await?;
+    }
+    Ok(job)
+}
+
+/// A tenant cannot make queues: they belong to all. Nor does it get into the server's own.
+pub(super) async fn check_queue(app: &App, caller: &Caller, queue: &QueueName) -> Result<(), Problem> {
+    if caller.tenant.is_none() {
+        return Ok(());
+    }
+    if queue.as_str() == OWN_QUEUE {
         let detail = format!("queue `{OWN_QUEUE}` is refused: the server's own jobs wait there");
         return Err(Problem::invalid("queue", detail));
     }
-    if caller.tenant.is_some() && !app.has_queue(&job.queue).await? {
-        let detail = format!("queue `{}` is refused: there is none; an operator makes it", job.queue);
-        return Err(Problem::invalid("queue", detail));
+    match app.has_queue(queue).await? {
+        true => Ok(()),
+        false => {
+            let detail = format!("queue `{queue}` is refused: there is none; an operator makes it");
+            Err(Problem::invalid("queue", detail))
+        }
     }
-    check_gate(app, caller, job.gate.as_ref()).await?;
-    if let Some(url) = &job.callback_url {
-        super::webhooks::check_callback(app, &job.tenant, url).await?;
-    }
-    Ok(job)
 }
 
 /// Gates are shared, so a tenant passes only those that an operator has set a rule for.
 pub(super) async fn check_gate(app: &App, caller: &Caller, gate: Option<&GateName>) -> Result<(), Problem> {
     match gate {
+        Some(gate) if caller.tenant.is_some() && gate.as_str().starts_with("tenure.") => {
+            Err(Problem::invalid("gate", format!("gate `{gate}` is refused: the server's own jobs pass it")))
+        }
         Some(gate) if caller.tenant.is_some() && !app.has_rule(gate).await? => Err(Problem::invalid(
             "gate",
             format!("gate `{gate}` is refused: no rule is set for it; an operator sets one"),

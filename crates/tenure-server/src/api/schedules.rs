@@ -16,7 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::jobs::{check_gate, parse};
+use super::jobs::{check_gate, check_queue, parse};
 use super::{Reason, ok};
 use crate::app::App;
 use crate::body::Json;
@@ -153,10 +153,7 @@ async fn set_schedule(
     let tenant = caller.acts_for(parse(whose.tenant.as_deref())?)?;
     let name: ScheduleName = path.get("schedule")?;
     let (timing, template) = (timing(&body)?, template(&body)?);
-    if caller.tenant.is_some() && !app.has_queue(&template.queue).await? {
-        let detail = format!("queue `{}` is refused: there is none; an operator makes it", template.queue);
-        return Err(Problem::invalid("queue", detail));
-    }
+    check_queue(&app, &caller, &template.queue).await?;
     check_gate(&app, &caller, template.gate.as_ref()).await?;
     let word = caller.word(body.reason)?;
     let request = SetSchedule { tenant: tenant.clone(), name: name.clone(), timing, template, word };

@@ -113,7 +113,7 @@ async fn deliveries_are_seen_and_sent_again(place: Place) {
     assert_eq!(shop.get(&format!("/v1/deliveries?endpoint={to}&state=failed")).await.ok(200)["items"], json!([]));
     place.clock.advance(Duration::from_secs(1));
     let range = shop.post(&format!("/v1/webhooks/{to}/resend"), json!({ "state": "pending" })).await.ok(200);
-    assert_eq!((&range["resent"], &range["more_until"]), (&json!(1), &Value::Null), "a repetition is not repeated");
+    assert_eq!((&range["resent"], &range["more_before"]), (&json!(1), &Value::Null), "a repetition is not repeated");
     let none =
         shop.post(&format!("/v1/webhooks/{to}/resend"), json!({ "since": "2090-01-01T00:00:00Z" })).await.ok(200);
     assert_eq!(none["resent"], 0);

@@ -32,11 +32,18 @@ impl ChangeEndpoint {
         after.events = self.events.unwrap_or(after.events);
         after.prefix = self.prefix.unwrap_or(after.prefix);
         if let Some((secret, overlap)) = self.secret.filter(|(secret, _)| *secret != before.secret) {
+            // A third secret would drop one that the receiver may yet have.
+            if let Some((_, until)) = before.previous.as_ref().filter(|(_, until)| *until > now && !overlap.is_zero()) {
+                let id = before.id;
+                let text =
+                    format!("endpoint {id} changes its secret until {until}: wait, or rotate without an overlap");
+                return Err(StoreError::Conflict(text));
+            }
             let previous = std::mem::replace(&mut after.secret, secret);
             after.previous = (!overlap.is_zero()).then(|| (previous, now.plus(overlap)));
         }
         if self.enabled == Some(true) && before.disabled.is_some() {
-            (after.disabled, after.failing_since) = (None, None);
+            (after.disabled, after.failing_since, after.listens_since) = (None, None, now);
         }
         let mut events = Vec::new();
         if after != *before {
@@ -79,6 +86,14 @@ impl RecordTry {
 }
 
 impl EndpointRecord {
+    /// Refuses to ping one that gets nothing, or that has no receiver of its own.
+    pub fn refuse_ping(&self) -> Result<(), StoreError> {
+        match self.url {
+            Some(_) => self.refuse_disabled(),
+            None => Err(StoreError::Conflict(format!("endpoint {} has no url: each job says where to", self.id))),
+        }
+    }
+
     /// Refuses to send to one that gets nothing.
     pub fn refuse_disabled(&self) -> Result<(), StoreError> {
         match &self.disabled {

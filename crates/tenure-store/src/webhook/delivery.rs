@@ -10,6 +10,8 @@ use tenure_core::{EndpointId, Invalid, JobId, Json, LeaseNo, NewJob, Timestamp};
 use crate::operate::Word;
 use crate::record::{AttemptRecord, Sight};
 
+/// Longest error, result or usage that is told; whoever wants it asks for the job.
+pub const VALUE_BYTES_MAX: usize = 16 << 10;
 /// Most tries that a delivery keeps; those after them are not written down.
 pub const TRIES_MAX: usize = 50;
 
@@ -37,8 +39,10 @@ pub struct EventSubject {
     pub kind: KindName,
     /// Where its producer wants to be told how it ended.
     pub callback_url: Option<String>,
-    /// The attempt that ended under that lease.
+    /// The attempt that ended under that lease, without what is longer than [`VALUE_BYTES_MAX`].
     pub attempt: Option<AttemptRecord>,
+    /// What was left out: `error`, `result`, `usage`.
+    pub omitted: Vec<&'static str>,
 }
 
 /// One event for one endpoint.
@@ -182,16 +186,36 @@ pub struct ResendDeliveries {
     pub word: Word,
 }
 
-/// The job that sends a delivery: its endpoint's tenant's, in the server's own queue. Each endpoint is a gate, so that one
-/// whose receiver is slow does not keep the others waiting.
+/// The job that sends a delivery: its endpoint's tenant's, in the server's own queue. Each tenant is a gate, so that one
+/// whose receivers are slow does not keep the others waiting.
 pub fn delivery_job(job: JobId, endpoint: EndpointId, tenant: TenantName) -> Result<NewJob, Invalid> {
     let payload = Json::parse("payload", format!("{{\"endpoint\":\"{endpoint}\"}}"))?;
     let mut new = NewJob::new(job, KindName::new(DELIVERY_KIND)?, payload);
+    // A gate's name is as long as a tenant's: two whose names begin alike for so long share one.
+    let whose: String = tenant.as_str().chars().take(80).collect();
     new.tenant = tenant;
     new.queue = QueueName::new(OWN_QUEUE)?;
-    new.gate = Some(GateName::new(format!("{DELIVERY_KIND}/{endpoint}"))?);
+    new.gate = Some(GateName::new(format!("{DELIVERY_KIND}/{whose}"))?);
     new.rules = Rules::default();
     Ok(new)
+}
+
+impl EventSubject {
+    /// Leaves out what is too long to be told.
+    #[must_use]
+    pub fn shortened(mut self) -> Self {
+        if let Some(attempt) = &mut self.attempt {
+            let values =
+                [("error", &mut attempt.error), ("result", &mut attempt.result), ("usage", &mut attempt.usage)];
+            for (name, value) in values {
+                if value.as_ref().is_some_and(|value| value.as_str().len() > VALUE_BYTES_MAX) {
+                    *value = None;
+                    self.omitted.push(name);
+                }
+            }
+        }
+        self
+    }
 }
 
 impl Cursor {
@@ -224,6 +248,16 @@ impl DeliveryFilter {
     /// The newest of all that can be seen.
     pub const fn new(sight: Sight, limit: u32) -> Self {
         Self { sight, endpoint: None, state: None, since: None, until: None, before: None, limit }
+    }
+
+    /// Between which ids they are, the first one included: an id is made when its delivery is, give or take an hour.
+    pub fn ids(&self) -> (JobId, JobId) {
+        const SLACK: Duration = Duration::from_secs(3_600);
+        let from = self.since.map_or(Timestamp::EPOCH, |since| since.minus(SLACK));
+        // The year 9999: no id is later.
+        let end = Timestamp::from_micros(253_370_764_800_000_000);
+        let until = JobId::from_parts(self.until.map_or(end, |until| until.plus(SLACK)), [0xff; 10]);
+        (JobId::from_parts(from, [0; 10]), self.before.map_or(until, |before| before.min(until)))
     }
 
     /// Refuses a page that is empty or too large.

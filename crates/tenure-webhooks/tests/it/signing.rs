@@ -18,7 +18,7 @@ fn now() -> i64 {
 
 fn signed(secrets: &[Secret], seconds: i64) -> Vec<(HeaderName, HeaderValue)> {
     let at = Timestamp::from_micros(seconds * 1_000_000 + 999_999);
-    let delivery = Delivery { id: "evt_1", event_type: "job.succeeded", at, body: BODY };
+    let delivery = Delivery { id: "evt_1", delivery_id: "dlv_1", event_type: "job.succeeded", at, body: BODY };
     sign::headers(&delivery, secrets, &Prefix::default()).unwrap()
 }
 
@@ -29,6 +29,7 @@ fn known_deliveries_have_known_signatures() {
     let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
     let delivery = Delivery {
         id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        delivery_id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
         event_type: "PASSPORT_SIGNED",
         at: Timestamp::from_micros(1_614_265_330_000_000),
         body: br#"{"test": 2432232314}"#,
@@ -107,12 +108,12 @@ fn a_receiver_in_python_agrees() {
 fn what_would_blur_a_signature_is_refused() {
     let secrets = [Secret::generate()];
     let refused = |id, event_type, secrets: &[Secret]| {
-        let delivery = Delivery { id, event_type, at: Timestamp::from_micros(0), body: BODY };
+        let delivery = Delivery { id, delivery_id: "dlv_1", event_type, at: Timestamp::from_micros(0), body: BODY };
         sign::headers(&delivery, secrets, &Prefix::default()).unwrap_err().field
     };
     let long = "x".repeat(201);
     for id in ["", "a.b", "a b", "a\r\nx: y", "ü", &long] {
-        assert_eq!(refused(id, "job.succeeded", &secrets), "delivery id", "{id:?}");
+        assert_eq!(refused(id, "job.succeeded", &secrets), "event id", "{id:?}");
     }
     for event_type in ["", "a b", "a\nb", "ü"] {
         assert_eq!(refused("evt_1", event_type, &secrets), "event type", "{event_type:?}");

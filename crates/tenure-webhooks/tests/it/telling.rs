@@ -1,11 +1,14 @@
 //! From the journal to deliveries: each event exactly once, to those it concerns.
 
+use std::collections::BTreeSet;
+
 use tenure_core::name::TenantName;
-use tenure_core::{EndpointId, RunId};
+use tenure_core::{EndpointId, Json, RunId};
+use tenure_store::lease::Ending;
 use tenure_store::operate::{CancelJob, Word};
 use tenure_store::record::Sight;
 use tenure_store::run::{CancelRun, NewRun};
-use tenure_store::webhook::{ChangeEndpoint, DeliveryState, DeliverySummary, OperateEndpoint};
+use tenure_store::webhook::{ChangeEndpoint, DeliveryState, DeliverySummary, OperateEndpoint, VALUE_BYTES_MAX};
 
 use crate::stage::{Stage, success};
 
@@ -128,4 +131,83 @@ async fn deliveries_tell_nobody_of_themselves_and_one_that_was_canceled_has_fail
     let after = stage.tell().await;
     assert_eq!(types(&after), types(&log));
     assert_eq!((after[0].state, after[1].state), (DeliveryState::Delivered, DeliveryState::Failed));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_enabled_hears_nothing_of_the_time_before() {
+    let stage = Stage::new(&[]).await;
+    let (endpoint, _) = stage.endpoint("acme", "job.succeeded").await;
+    let (other, _) = stage.endpoint("acme", "job.dead").await;
+    let switch = |enabled| ChangeEndpoint {
+        enabled: Some(enabled),
+        ..ChangeEndpoint::new(Sight::All, endpoint, Word::default())
+    };
+    stage.store.change_endpoint(switch(false)).await.unwrap();
+    stage.work(vec![stage.new_job("acme")], &success()).await;
+    stage.advance(1);
+    // Somebody else listens all the time, so the cursor stands where it was: the teller is behind.
+    stage.store.change_endpoint(switch(true)).await.unwrap();
+    assert_eq!(stage.tell().await, []);
+    stage.work(vec![stage.new_job("acme")], &success()).await;
+    let log = stage.tell().await;
+    assert_eq!((to(&log, endpoint), to(&log, other)), (vec!["job.succeeded"], vec![]));
+}
+
+/// More rows than a page, each of one job: what is cut off a page is told by the next one.
+#[tokio::test]
+async fn full_pages_are_told_whole() {
+    let stage = Stage::new(&[]).await;
+    stage.endpoint("acme", "job.canceled").await;
+    let jobs: Vec<_> = (0..1_100).map(|_| stage.new_job("acme")).collect();
+    for jobs in jobs.chunks(1_000) {
+        stage.store.enqueue_jobs(jobs.to_vec()).await.unwrap();
+    }
+    for job in &jobs {
+        let cancel = CancelJob { sight: Sight::All, job: job.id, force: false, word: Word::default() };
+        stage.store.cancel_job(cancel).await.unwrap();
+    }
+    stage.seal().await;
+    let told: BTreeSet<String> = stage.tell().await.into_iter().map(|delivery| delivery.subject).collect();
+    assert!(
+        told.len() == 1_100 && jobs.iter().all(|job| told.contains(&job.id.to_string())),
+        "{} are told",
+        told.len()
+    );
+}
+
+/// Bodies of more than a page may hold, in one seal: each row is told with its own, and none is left out.
+#[tokio::test]
+async fn a_page_of_large_bodies_is_told_in_parts() {
+    let stage = Stage::new(&[]).await;
+    for _ in 0..20 {
+        stage.endpoint("acme", "job.succeeded").await;
+    }
+    let large = Json::parse("result", format!("\"{}\"", "x".repeat(VALUE_BYTES_MAX - 10))).unwrap();
+    let huge = Json::parse("result", format!("\"{}\"", "x".repeat(VALUE_BYTES_MAX))).unwrap();
+    for result in [large, huge] {
+        let ending = Ending::Succeeded { result: Some(result), usage: None };
+        stage.work((0..60).map(|_| stage.new_job("acme")).collect(), &ending).await;
+    }
+    let log = stage.tell().await;
+    assert_eq!(log.len(), 120 * 20);
+    let (first, last) = (stage.delivery(log[0].job).await, stage.delivery(log[log.len() - 1].job).await);
+    assert!(first.body.len() > VALUE_BYTES_MAX && first.body.contains("\"omitted\":[]"));
+    assert!(last.body.len() < VALUE_BYTES_MAX && last.body.contains("\"omitted\":[\"result\"]"), "{}", last.body);
+}
+
+/// Who operates on a tenant's jobs, and why, is the operators' business.
+#[tokio::test]
+async fn what_operators_say_is_told_to_nobody() {
+    let stage = Stage::new(&[]).await;
+    stage.endpoint("acme", "*").await;
+    let job = stage.new_job("acme");
+    stage.store.enqueue_jobs(vec![job.clone()]).await.unwrap();
+    let word = Word { actor: Some("key:opsopsopsops".into()), reason: Some("fraud suspect".into()) };
+    let cancel = CancelJob { sight: Sight::All, job: job.id, force: false, word };
+    stage.store.cancel_job(cancel).await.unwrap();
+    stage.seal().await;
+    let log = stage.tell().await;
+    assert_eq!(types(&log), ["job.canceled"]);
+    let body = stage.delivery(log[0].job).await.body;
+    assert!(!body.contains("opsops") && !body.contains("fraud"), "{body}");
 }

@@ -13,7 +13,7 @@ fn at(seconds: i64) -> Timestamp {
 
 /// `webhook-signature` and the endpoint's own.
 fn signatures(secrets: &[Secret]) -> (String, String) {
-    let delivery = Delivery { id: "evt_1", event_type: "job.dead", at: at(SENT), body: BODY };
+    let delivery = Delivery { id: "evt_1", delivery_id: "dlv_1", event_type: "job.dead", at: at(SENT), body: BODY };
     let headers = sign::headers(&delivery, secrets, &Prefix::default()).unwrap();
     let find = |wanted: &str| {
         let (_, value) = headers.iter().find(|(name, _)| name == wanted).unwrap();

@@ -39,6 +39,9 @@ pub(super) struct ResendArgs {
     /// Only those made before
     #[arg(long, value_name = "DATE", value_parser = date, requires = "endpoint")]
     until: Option<Timestamp>,
+    /// Only deliveries older than this one
+    #[arg(long, value_name = "DELIVERY", value_parser = job_id, requires = "endpoint")]
+    before: Option<JobId>,
     #[command(flatten)]
     tenant: TenantArg,
     #[command(flatten)]
@@ -61,17 +64,18 @@ pub(super) async fn run(args: ResendArgs, session: &mut Session) -> Result<Answe
         state: Some(args.state.unwrap_or(DeliveryState::Failed)),
         since: args.since,
         until: args.until,
+        before: args.before,
         ..DeliveryFilter::new(sight, 1)
     };
     let resent = resend_range(&*store, filter, word).await?;
-    let more = resent.more_until.map(|until| until.to_string());
+    let more = resent.more_before.map(|before| before.to_string());
     if session.out.is_json() {
-        session.out.json(&json!({ "resent": resent.count, "more_until": more }))?;
+        session.out.json(&json!({ "resent": resent.count, "more_before": more }))?;
         return Ok(Answer::Done);
     }
     session.out.line(format!("{} sent again.", resent.count));
-    if let Some(until) = more {
-        session.out.line(format!("There are more: the same with --until {until}"));
+    if let Some(before) = more {
+        session.out.line(format!("There are more: the same with --before {before}"));
     }
     Ok(Answer::Done)
 }

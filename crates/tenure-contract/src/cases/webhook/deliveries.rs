@@ -47,7 +47,7 @@ pub async fn a_delivery_is_stored_once_with_its_job(t: Fixture) {
 
     let job = t.show(first.job).await.summary;
     assert_eq!((job.kind.as_str(), job.queue.as_str(), job.tenant), (DELIVERY_KIND, OWN_QUEUE, made.tenant));
-    assert_eq!(job.gate.expect("a gate").as_str(), format!("{DELIVERY_KIND}/{}", made.id));
+    assert_eq!(job.gate.expect("a gate").as_str(), format!("{DELIVERY_KIND}/acme"));
     let claim = ClaimJobs::new(t.worker("w").await, QueueName::new(OWN_QUEUE).expect("a name"), 10);
     assert_eq!(t.store.claim_jobs(claim).await.expect("claim").expect("a job").jobs.len(), 1);
 }
@@ -92,6 +92,10 @@ pub async fn a_try_is_written_down_and_may_disable_its_endpoint(t: Fixture) {
     let good = put_one(&t, made.id).await;
     t.store.record_try(tried(good, Tried::Delivered)).await.expect("delivered");
     assert_eq!((state(&t, good).await, found(&t, made.id).await.failing_since), (DeliveryState::Delivered, None));
+    for late in [Tried::Again, Tried::Failed] {
+        assert!(!t.store.record_try(tried(good, late)).await.expect("late"));
+        assert_eq!((state(&t, good).await, found(&t, made.id).await.failing_since), (DeliveryState::Delivered, None));
+    }
     for (hours, disables) in [(0, false), (23, false), (1, true)] {
         t.advance(hours * HOUR);
         let bad = put_one(&t, made.id).await;

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::super::jobs::{BATCH_MAX, NewJobBody, check_job, parse};
+use super::super::jobs::{BATCH_MAX, NewJobBody, check_job_for, parse};
 use super::super::{answer, ok};
 use crate::app::App;
 use crate::body::{Json, at_most};
@@ -251,7 +251,7 @@ async fn last(
 /// A job of the run: its tenant is the run's.
 async fn member(app: &App, caller: &Caller, tenant: &TenantName, text: &RawValue) -> Result<NewJob, Problem> {
     // Said or not, it is the run's own.
-    let mut job = check_job(app, caller, text.get(), app.new_id()?).await?;
+    let mut job = check_job_for(app, caller, text.get(), app.new_id()?, Some(tenant)).await?;
     if job.tenant != *tenant && job.tenant != TenantName::default() {
         return Err(Problem::invalid(
             "tenant",

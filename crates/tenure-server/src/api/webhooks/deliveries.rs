@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use tenure_core::name::TenantName;
-use tenure_core::{EndpointId, Invalid, Scope, Timestamp};
+use tenure_core::{EndpointId, Invalid, JobId, Scope, Timestamp};
 use tenure_store::webhook::{DeliveryFilter, DeliveryState};
 use tenure_webhooks::resend::{resend_one, resend_range};
 use utoipa::{IntoParams, ToSchema};
@@ -20,7 +20,6 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
-use crate::wire::date;
 use crate::wire::webhook::{DeliveryDocument, DeliveryLine};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -113,6 +112,9 @@ struct ResendBody {
     /// Made before
     #[schema(format = DateTime)]
     until: Option<String>,
+    /// Only those before this delivery: the `more_before` of the answer before
+    #[schema(format = Uuid)]
+    before: Option<String>,
     /// pending, delivered or failed; failed where nothing is said
     #[schema(pattern = "^(pending|delivered|failed)$")]
     state: Option<String>,
@@ -126,8 +128,8 @@ struct ResendBody {
 #[derive(Debug, Serialize, ToSchema)]
 struct ResentAnswer {
     resent: u64,
-    /// There are more: go on with this `until`.
-    more_until: Option<String>,
+    /// There are more: go on with this `before`.
+    more_before: Option<String>,
 }
 
 /// Send deliveries of an endpoint again, the newest first, at most 10,000
@@ -148,10 +150,11 @@ async fn resend_deliveries(
         state: Some(state.unwrap_or(DeliveryState::Failed)),
         since: moment("since", body.since.as_deref())?,
         until: moment("until", body.until.as_deref())?,
+        before: parse::<JobId>(body.before.as_deref())?,
         ..DeliveryFilter::new(sight, 1)
     };
     let resent = resend_range(&*app.store, filter, caller.word(body.reason)?).await?;
-    ok(&ResentAnswer { resent: resent.count, more_until: date(resent.more_until) })
+    ok(&ResentAnswer { resent: resent.count, more_before: resent.more_before.map(|job| job.to_string()) })
 }
 
 fn moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, Invalid> {
