@@ -7,6 +7,7 @@ mod audit;
 mod bad_input;
 mod bench;
 mod broker;
+mod canary;
 mod completions;
 mod config;
 mod counting;
