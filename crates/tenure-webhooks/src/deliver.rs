@@ -1,6 +1,6 @@
 //! The handler of [`DeliverWebhook`]: one try of one delivery.
 //!
-//! The job is the clock: it is tried again as the [schedule](crate::schedule) says, survives the process, and is dead
+//! The job is the clock: it is tried again as the [schedule] says, survives the process, and is dead
 //! after the last try. What came of a try is written down before the job ends: a process that dies in between tries once
 //! more, unless it had arrived.
 
