@@ -96,9 +96,13 @@ impl fmt::Display for Location {
 /// `postgres://host:port/database`: user, password and parameters are left out.
 fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", ""));
-    let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    // A password may hold unescaped slashes and at-signs: the last at-sign ends it.
-    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let (at, mark) = (rest.rfind('@'), rest.find(['?', '#']));
+    // A password may hold unescaped slashes and at-signs: the last at-sign ends it. Where one follows a question mark, it
+    // may belong to either side, and nothing is shown.
+    let place = match (at, mark) {
+        (Some(at), Some(mark)) if at > mark => "…",
+        (at, mark) => &rest[at.map_or(0, |at| at + 1)..mark.unwrap_or(rest.len())],
+    };
     format!("{scheme}://{place}")
 }
 
@@ -163,6 +167,11 @@ mod tests {
         ] {
             let shown = Location::Postgres(url.into()).to_string();
             assert!(shown.ends_with("://db:5432/app") && !shown.contains("secret"), "{shown}");
+        }
+        for url in
+            ["postgres://ops:se?cret@db/app", "postgres://ops:x@se?cret@db/app", "postgres://db/app?password=se@cret"]
+        {
+            assert_eq!(Location::Postgres(url.into()).to_string(), "postgres://…", "nobody can tell where it ends");
         }
     }
 }
