@@ -67,7 +67,7 @@ impl PgStore {
         let job = new.job().map_err(StoreError::from)?;
         let columns = Columns::new(std::slice::from_ref(&job), self.moment())?;
         let sql = "insert into tenure.operation (id, tenant, name, act, state, queue, kind, cause, actor, reason, created_at)
-            values ($1, (tenure.tenant_ids(array[$2]))[1], $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing";
+            values ($1, case when $2::text is not null then (tenure.tenant_ids(array[$2]))[1] end, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing";
         let (tenant, at) = (new.tenant.as_ref().map(TenantName::as_str), Moment(self.time(tx).await?));
         let (act, state) = (new.act.as_str(), new.state.as_str());
         let (queue, kind) = (new.queue.as_ref().map(QueueName::as_str), new.kind.as_ref().map(KindName::as_str));
@@ -84,9 +84,7 @@ impl PgStore {
             (&new.word.reason, Type::TEXT),
             (&at, Type::TIMESTAMPTZ),
         ];
-        let sql =
-            if tenant.is_some() { sql.to_owned() } else { sql.replace("(tenure.tenant_ids(array[$2]))[1]", "null") };
-        if tx.execute_typed(&sql, &params).await? == 0 {
+        if tx.execute_typed(sql, &params).await? == 0 {
             return Ok(());
         }
         tx.query_typed(&self.text(statement::ENQUEUE_JOBS), &columns.params()).await?;

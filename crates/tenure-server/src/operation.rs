@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tenure_core::{JobId, State};
+use tenure_core::JobId;
+use tenure_core::webhook::{DELIVERY_KIND, OWN_QUEUE};
 use tenure_store::operate::{CancelJob, RequeueJob, Word};
 use tenure_store::operation::{Act, OPERATION_KIND, OperationRecord, SaveOperation};
 use tenure_store::record::{JobFilter, JobSummary, Sight};
@@ -30,7 +31,7 @@ pub struct Operate {}
 
 impl Job for Operate {
     const KIND: &'static str = OPERATION_KIND;
-    const DEFAULTS: Defaults = Defaults::new().queue(tenure_core::webhook::OWN_QUEUE);
+    const DEFAULTS: Defaults = Defaults::new().queue(OWN_QUEUE);
 }
 
 /// Does what is left of an operation.
@@ -113,10 +114,10 @@ async fn act_on(store: &dyn Store, act: Act, sight: Sight, job: JobId, word: Wor
     }
 }
 
-/// Whether a job that matches is one of the group, where a group is meant. The server's own jobs never are: an operation
-/// that canceled everything would cancel itself.
+/// Whether a job that matches is one of the group, where a group is meant. The server's own jobs are only where their kind
+/// is named: an operation that canceled everything would cancel itself, and everybody's webhooks.
 fn is_meant(operation: &OperationRecord, job: &JobSummary) -> bool {
-    let is_own = job.kind.as_str() == OPERATION_KIND && job.state != State::Dead;
+    let is_own = operation.kind.is_none() && [OPERATION_KIND, DELIVERY_KIND].contains(&job.kind.as_str());
     let in_group = |group: &String| key(&job.kind, &Cause::of(job.error.as_ref())) == *group;
     !is_own && operation.group.as_ref().is_none_or(in_group)
 }

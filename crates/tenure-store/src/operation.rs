@@ -10,6 +10,7 @@ use tenure_core::{Invalid, JobId, Json, NewJob, State, Timestamp};
 
 use crate::operate::Word;
 use crate::record::{JobFilter, Sight};
+use crate::webhook::own_gate;
 
 /// The kind of the jobs that do it.
 pub const OPERATION_KIND: &str = "tenure.operation";
@@ -160,11 +161,13 @@ impl NewOperation {
         self.word.check()
     }
 
-    /// The job that does it: its tenant's, or the default tenant's for operators.
+    /// The job that does it: its tenant's, or the default tenant's for operators. Each tenant is a gate: many operations
+    /// of one do not keep the others waiting, nor webhooks.
     pub fn job(&self) -> Result<NewJob, Invalid> {
         let mut job = NewJob::new(self.id, KindName::new(OPERATION_KIND)?, Json::parse("payload", "{}")?);
         job.tenant = self.tenant.clone().unwrap_or_default();
         job.queue = QueueName::new(OWN_QUEUE)?;
+        job.gate = Some(own_gate(OPERATION_KIND, &job.tenant)?);
         job.rules = Rules::default();
         Ok(job)
     }

@@ -15,6 +15,8 @@ use tenure_core::{EndpointId, Events, Invalid, Timestamp};
 use crate::operate::Word;
 use crate::record::Sight;
 
+pub(crate) use delivery::own_gate;
+
 pub use change::EndpointChange;
 pub use delivery::{
     Cursor, DeliveryFilter, DeliveryRecord, DeliveryState, DeliverySummary, EventSubject, NewDelivery, PutDeliveries,

@@ -17,6 +17,7 @@ use tenure_server::{Auth, Options, Server};
 use tenure_store::access::KeyFilter;
 use tenure_store::gate::SetRule;
 use tenure_store::operate::Word;
+use tenure_store::operation::OPERATION_KIND;
 use tenure_store::record::{SecondWall, Sight};
 use tenure_store::{Store, Waker};
 use tenure_webhooks::{Deliverer, Endpoints, SendOptions, Sender, SystemResolver, Teller, deliver};
@@ -27,10 +28,11 @@ use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
 use crate::{broker, log};
 
-/// Webhooks that are sent at once.
-const DELIVERIES: u32 = 64;
-/// Of those, of one tenant: receivers that are slow do not keep the others waiting.
-const AT_ONCE: u32 = 8;
+/// Jobs of the server's own that run at once: nearly all of them wait for a receiver.
+const OWN_SLOTS: u32 = 64;
+/// The server's own kinds, and how many jobs of each run at once for one tenant: receivers that are slow, or operations
+/// on millions of jobs, do not keep the others waiting.
+const AT_ONCE: [(&str, u32); 2] = [(DELIVERY_KIND, 8), (OPERATION_KIND, 2)];
 /// Rules that are looked through.
 const RULES_MAX: u32 = 1_000;
 
@@ -71,13 +73,13 @@ pub(crate) fn run(_: &ServerArgs, session: &mut Session) -> Result<Answer, Failu
     })
 }
 
-/// The worker of the server's own: its duties, and the jobs that send webhooks.
+/// The worker of the server's own: its duties, the jobs that send webhooks, and those that act on many.
 fn own_worker(store: &Arc<dyn Store>, session: &Session, deliverer: Deliverer) -> Result<Worker, Failure> {
     let settings = &session.settings.worker;
     let worker = Worker::builder(store)
         .grace(settings.grace.value)
         .retention(Some(settings.retention.value))
-        .queue(OWN_QUEUE, DELIVERIES)
+        .queue(OWN_QUEUE, OWN_SLOTS)
         .state(deliverer)
         .handle(deliver)
         .handle(operate);
@@ -88,15 +90,18 @@ fn own_worker(store: &Arc<dyn Store>, session: &Session, deliverer: Deliverer) -
     .build()?)
 }
 
-/// Sends only so much at once for each tenant, unless an operator says otherwise.
-async fn rule_endpoints(store: &Arc<dyn Store>) -> Result<(), Failure> {
-    let pattern: Pattern = format!("{DELIVERY_KIND}/*").parse()?;
-    if store.list_rules(RULES_MAX).await?.iter().any(|(known, _)| *known == pattern) {
-        return Ok(());
+/// Does only so much at once for each tenant, unless an operator says otherwise.
+async fn rule_own_gates(store: &Arc<dyn Store>) -> Result<(), Failure> {
+    let known = store.list_rules(RULES_MAX).await?;
+    for (kind, at_once) in AT_ONCE {
+        let pattern: Pattern = format!("{kind}/*").parse()?;
+        if known.iter().all(|(known, _)| *known != pattern) {
+            let rule = GateRule { concurrency: Some(at_once), ..GateRule::default() };
+            let word = Word { actor: Some("server".into()), reason: None };
+            store.set_rule(SetRule { pattern, rule: Some(rule), word }).await?;
+        }
     }
-    let rule = GateRule { concurrency: Some(AT_ONCE), ..GateRule::default() };
-    let word = Word { actor: Some("server".into()), reason: None };
-    Ok(store.set_rule(SetRule { pattern, rule: Some(rule), word }).await?)
+    Ok(())
 }
 
 /// Serves the API beside a worker until told to stop.
@@ -161,7 +166,7 @@ async fn serve_until_told(
     })?;
     let sender = Sender::new(guard, SystemResolver, SendOptions::default())?;
     let own = own_worker(&store, session, Deliverer::new(Arc::clone(&store), sender, keys))?;
-    rule_endpoints(&store).await?;
+    rule_own_gates(&store).await?;
     let worker = worker(&store, session, waker).await?;
     let url = format!("http://{}", server.address());
     match session.out.is_json() {

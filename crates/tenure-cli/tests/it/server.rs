@@ -49,6 +49,8 @@ fn serves(place: &Place) -> String {
     place.json(&["tenants", "create", "acme"]);
     let shop = key(place, &["--tenant=acme", "--scopes=enqueue,read"]);
     place.json(&["queues", "set", "mail", "--fair=true"]);
+    // What an operator allows stays so.
+    place.json(&["gates", "set", "tenure.operation/*", "--concurrency=3"]);
     let served = Served::start(place, &["server"]);
     let (status, stored) = served.call("POST", "/v1/jobs", &shop, r#"{"kind":"mail.send","queue":"mail"}"#);
     assert_eq!(status, 201, "{stored}");
@@ -62,6 +64,12 @@ fn serves(place: &Place) -> String {
     // The server itself takes back what dead workers held, and seals.
     let work = key(place, &["--scopes=worker"]);
     assert_eq!(served.call("POST", "/v1/workers", &work, "{}").0, 201);
+    let rules = served.call("GET", "/v1/rules", &key(place, &["--scopes=read"]), "").1;
+    let at_once = |pattern: &str| {
+        let rules = rules["items"].as_array().unwrap();
+        rules.iter().find(|rule| rule["pattern"] == pattern).map(|rule| rule["concurrency"].clone())
+    };
+    assert_eq!((at_once("tenure.webhook/*"), at_once("tenure.operation/*")), (Some(json!(8)), Some(json!(3))));
     place.until("the journal is sealed", || {
         place.json(&["audit", "verify"])["seals"].as_i64().is_some_and(|seals| seals > 0)
     });
@@ -97,6 +105,8 @@ fn dev_runs_jobs_and_asks_for_no_key() {
     let (status, stored) = served.call("POST", "/v1/jobs", "", r#"{"kind":"noop"}"#);
     assert_eq!(status, 201, "{stored}");
     let path = format!("/v1/jobs/{}", stored["id"].as_str().unwrap());
+    let hook = r#"{"url":"http://127.0.0.1:9/hook"}"#;
+    assert_eq!(served.call("POST", "/v1/webhooks", "", hook).0, 201, "for trying out it may reach this machine");
     place.until("it has run", || served.call("GET", &path, "", "").1["state"] == "succeeded");
     assert_eq!(served.process.terminate().code, 0);
 }

@@ -49,6 +49,7 @@ pub async fn an_operation_begins_with_the_job_that_does_it(t: Fixture) {
     assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
     let job = t.show(made.id).await.summary;
     assert_eq!((job.kind.as_str(), job.queue.as_str(), job.tenant.as_str()), (OPERATION_KIND, OWN_QUEUE, "acme"));
+    assert_eq!(job.gate.expect("a gate").as_str(), format!("{OPERATION_KIND}/acme"));
     for (act, state) in [(Act::Requeue, State::Queued), (Act::Cancel, State::Dead), (Act::Cancel, State::Succeeded)] {
         let refused = t.store.create_operation(NewOperation { act, state, group: None, ..new(&t, None) }).await;
         assert!(matches!(refused, Err(StoreError::Invalid(_))), "{act:?} {state:?}: {refused:?}");

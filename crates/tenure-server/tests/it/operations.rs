@@ -93,6 +93,20 @@ async fn an_operation_goes_on_where_it_was_and_touches_nothing_newer(place: Plac
     assert_eq!((&ended["total"], &ended["done"]), (&json!(450), &json!(450)));
     assert_eq!(root.get(&format!("/v1/jobs/{later}")).await.ok(200)["state"], "queued");
 
+    // Everybody's jobs are meant, and not what the server does for itself.
+    let own = tenure_store::webhook::delivery_job(
+        place.new_id(),
+        tenure_core::EndpointId::from_uuid(uuid::Uuid::nil()),
+        Default::default(),
+    );
+    let own = own.expect("a job");
+    place.store.enqueue_jobs(vec![own.clone()]).await.expect("enqueue");
+    let begun = root.post("/v1/operations", json!({ "act": "cancel", "state": "queued" })).await.ok(202);
+    work(&place).await;
+    let ended = root.get(&format!("/v1/operations/{}", text(&begun["id"]))).await.ok(200);
+    assert_eq!((&ended["done"], ended["finished_at"].is_string()), (&json!(1), true));
+    assert_eq!(root.get(&format!("/v1/jobs/{}", own.id)).await.ok(200)["state"], "queued");
+
     // One that is stopped before it began does nothing, and says so by being unfinished.
     let begun = root.post("/v1/operations", json!({ "act": "requeue", "state": "canceled" })).await.ok(202);
     let path = format!("/v1/operations/{}", text(&begun["id"]));

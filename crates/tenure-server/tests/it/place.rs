@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use tenure_contract::postgres_server::{psql, shared_admin_url};
 use tenure_core::key::{Credential, KEY_RANDOM_BYTES};
-use tenure_core::{Scopes, Timestamp};
+use tenure_core::{JobId, Scopes, Timestamp};
 use tenure_postgres::{PgOptions, PgStore};
 use tenure_server::{Options, Server};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
@@ -132,6 +132,11 @@ impl Place {
         };
         self.store.create_key(new).await.expect("make a key");
         key
+    }
+
+    /// A job id of this moment.
+    pub(crate) fn new_id(&self) -> JobId {
+        JobId::from_parts(self.clock.now(), [7; 10])
     }
 
     /// Where its Postgres database is.

@@ -186,16 +186,21 @@ pub struct ResendDeliveries {
     pub word: Word,
 }
 
+/// The gate that the server's own jobs of a kind pass, one for each tenant. A gate's name is as long as a tenant's: two
+/// whose names begin alike for so long share one.
+pub(crate) fn own_gate(kind: &str, tenant: &TenantName) -> Result<GateName, Invalid> {
+    let whose: String = tenant.as_str().chars().take(80).collect();
+    GateName::new(format!("{kind}/{whose}"))
+}
+
 /// The job that sends a delivery: its endpoint's tenant's, in the server's own queue. Each tenant is a gate, so that one
 /// whose receivers are slow does not keep the others waiting.
 pub fn delivery_job(job: JobId, endpoint: EndpointId, tenant: TenantName) -> Result<NewJob, Invalid> {
     let payload = Json::parse("payload", format!("{{\"endpoint\":\"{endpoint}\"}}"))?;
     let mut new = NewJob::new(job, KindName::new(DELIVERY_KIND)?, payload);
-    // A gate's name is as long as a tenant's: two whose names begin alike for so long share one.
-    let whose: String = tenant.as_str().chars().take(80).collect();
+    new.gate = Some(own_gate(DELIVERY_KIND, &tenant)?);
     new.tenant = tenant;
     new.queue = QueueName::new(OWN_QUEUE)?;
-    new.gate = Some(GateName::new(format!("{DELIVERY_KIND}/{whose}"))?);
     new.rules = Rules::default();
     Ok(new)
 }
