@@ -72,6 +72,54 @@ impl FromStr for JobId {
     }
 }
 
+/// An id of something else that is listed by id as jobs are: a uuid v7 made by the client, so that a request sent twice is
+/// one. `$field` is what it is called when it is refused.
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident, $field:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(uuid::Uuid);
+
+        impl $name {
+            /// A new id from the time and ten random bytes.
+            pub fn from_parts(now: $crate::time::Timestamp, random: [u8; 10]) -> Self {
+                Self(*$crate::id::JobId::from_parts(now, random).as_uuid())
+            }
+
+            /// Takes a uuid as it came from a store.
+            pub const fn from_uuid(uuid: uuid::Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// The uuid.
+            pub const fn as_uuid(&self) -> &uuid::Uuid {
+                &self.0
+            }
+
+            /// Refuses what no job id could be either.
+            pub fn check(&self, now: $crate::time::Timestamp) -> Result<(), $crate::invalid::Invalid> {
+                let refused = $crate::id::JobId::from_uuid(self.0).check(now);
+                refused.map_err(|refused| $crate::invalid::Invalid { field: $field, ..refused })
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.as_hyphenated().fmt(f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::invalid::Invalid;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let limit = concat!("the id of a ", $field, " is a uuid such as 01933c5e-7b5a-7000-8000-000000000001");
+                uuid::Uuid::try_parse(text).map(Self).map_err(|_| $crate::invalid::Invalid::new($field, text, limit))
+            }
+        }
+    };
+}
+pub(crate) use uuid_id;
+
 /// The number of a lease: the fence. It only ever grows and is never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeaseNo(pub i64);

@@ -5,13 +5,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use uuid::Uuid;
-
-use crate::id::JobId;
+use crate::id::uuid_id;
 use crate::invalid::Invalid;
 use crate::journal::JournalEvent;
 use crate::lifecycle::How;
-use crate::time::Timestamp;
 
 /// The kind of the jobs that deliver. What becomes of them is told to nobody.
 pub const DELIVERY_KIND: &str = "tenure.webhook";
@@ -81,44 +78,9 @@ pub fn check_url(field: &'static str, url: &str) -> Result<(), Invalid> {
     Err(Invalid::new(field, url, format!("it is an https:// URL of at most {URL_BYTES_MAX} bytes, without spaces")))
 }
 
-/// The name of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EndpointId(Uuid);
-
-impl EndpointId {
-    /// A new id from the time and ten random bytes.
-    pub fn from_parts(now: Timestamp, random: [u8; 10]) -> Self {
-        Self(*JobId::from_parts(now, random).as_uuid())
-    }
-
-    /// Takes a uuid as it came from a store.
-    pub const fn from_uuid(uuid: Uuid) -> Self {
-        Self(uuid)
-    }
-
-    /// The uuid.
-    pub const fn as_uuid(&self) -> &Uuid {
-        &self.0
-    }
-
-    /// Refuses what no job id could be either: endpoints are listed by id as jobs are.
-    pub fn check(&self, now: Timestamp) -> Result<(), Invalid> {
-        JobId::from_uuid(self.0).check(now).map_err(|refused| Invalid { field: "endpoint", ..refused })
-    }
-}
-
-impl fmt::Display for EndpointId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_hyphenated().fmt(f)
-    }
-}
-
-impl FromStr for EndpointId {
-    type Err = Invalid;
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let limit = "an endpoint id is a uuid such as 01933c5e-7b5a-7000-8000-000000000001";
-        Uuid::try_parse(text).map(Self).map_err(|_| Invalid::new("endpoint", text, limit))
-    }
+uuid_id! {
+    /// The name of an endpoint.
+    EndpointId, "endpoint"
 }
 
 /// What an endpoint is told: some of [`EVENT_TYPES`], a whole subject (`job.*`), or everything (`*`); never nothing.

@@ -95,49 +95,43 @@ impl Teller {
 
     /// Tells one page; `false` when nothing is left, or nobody listens.
     async fn tell_page(&self, page_rows: u32) -> Result<bool, StoreError> {
-        let anybody = EndpointFilter { sight: Sight::All, after: None, limit: 1 };
-        if self.store.list_endpoints(&anybody).await?.is_empty() {
-            return Ok(false);
-        }
-        let from = self.store.find_cursor().await?;
-        let seals = self.store.list_seals(from.seal - 1, 1).await?;
-        let Some(seal) = seals.first().map(|seal| seal.no) else { return Ok(false) };
-        // Seals in between were dropped with their rows: what is left begins here.
-        let after = if seal == from.seal { from.after } else { 0 };
-        let page = JournalPage { seal: Some(seal), after, limit: page_rows };
-        let mut rows = self.store.read_journal(page).await?;
-        let is_full = rows.len() == page_rows as usize;
-        let mut is_last = !cut(&mut rows) && !is_full;
+        let Some(page) = self.read_page(page_rows).await? else { return Ok(false) };
         // After the rows: whoever listens since one of them was written is in this list.
         let endpoints = self.endpoints().await?;
         if endpoints.is_empty() {
             return Ok(false);
         }
-        let (events, failed) = self.events(&rows, &endpoints).await?;
-        let (mut told, mut bytes, mut upto) = (Vec::new(), 0, rows.last().map(|row| row.id));
-        for event in &events {
-            let concerned: Vec<&EndpointRecord> = endpoints.iter().filter(|to| event.concerns(to)).collect();
-            bytes += event.bytes() * concerned.len();
-            let is_first = told.first().is_none_or(|(first, _): &(&Event, _)| first.journal() == event.journal());
-            if bytes > PAGE_BYTES && !is_first {
-                // The rows before it are a page of their own.
-                upto = Some(event.journal() - 1);
-                told.retain(|(before, _)| before.journal() < event.journal());
-                is_last = false;
-                break;
-            }
-            told.extend(concerned.into_iter().map(|to| (event, to)));
-        }
+        let (events, failed) = self.events(&page.rows, &endpoints).await?;
+        let (told, cut_at) = share_out(&events, &endpoints);
+        let upto = cut_at.map(|row| row - 1).or(page.rows.last().map(|row| row.id));
         let to = match upto {
-            Some(after) if !is_last => Cursor { seal, after },
-            _ => Cursor::at(seal + 1),
+            Some(after) if !page.is_last || cut_at.is_some() => Cursor { seal: page.seal, after },
+            _ => Cursor::at(page.seal + 1),
         };
-        let failed = failed.into_iter().filter(|(row, _)| upto.is_none_or(|upto| *row <= upto)).map(|(_, job)| job);
+        let is_told = |row: i64| cut_at.is_none_or(|cut_at| row < cut_at);
+        let failed = failed.into_iter().filter(|(row, _)| is_told(*row)).map(|(_, job)| job).collect();
         let ids = if told.is_empty() { Vec::new() } else { new_ids(self.store.now().await?, told.len()) };
         let deliveries = told.into_iter().zip(ids).map(|((event, to), job)| event.delivery(job, to)).collect();
         // Another teller was faster: what it left is read by the next look.
-        self.store.put_deliveries(PutDeliveries { from, to, deliveries, failed: failed.collect() }).await?;
+        self.store.put_deliveries(PutDeliveries { from: page.from, to, deliveries, failed }).await?;
         Ok(true)
+    }
+
+    /// What comes after the cursor, if there is anything and anybody who might listen.
+    async fn read_page(&self, page_rows: u32) -> Result<Option<Page>, StoreError> {
+        let anybody = EndpointFilter { sight: Sight::All, after: None, limit: 1 };
+        if self.store.list_endpoints(&anybody).await?.is_empty() {
+            return Ok(None);
+        }
+        let from = self.store.find_cursor().await?;
+        let seals = self.store.list_seals(from.seal - 1, 1).await?;
+        let Some(seal) = seals.first().map(|seal| seal.no) else { return Ok(None) };
+        // Seals in between were dropped with their rows: what is left begins here.
+        let after = if seal == from.seal { from.after } else { 0 };
+        let mut rows = self.store.read_journal(JournalPage { seal: Some(seal), after, limit: page_rows }).await?;
+        let is_full = rows.len() == page_rows as usize;
+        let is_last = !cut(&mut rows) && !is_full;
+        Ok(Some(Page { from, seal, rows, is_last }))
     }
 
     async fn endpoints(&self) -> Result<Vec<EndpointRecord>, StoreError> {
@@ -207,6 +201,36 @@ impl Teller {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Rows that were read together.
+struct Page {
+    from: Cursor,
+    seal: i64,
+    rows: Vec<JournalRow>,
+    /// Whether the seal has no more.
+    is_last: bool,
+}
+
+/// Who is told what, as much as may be stored at once; and the row where that was enough, which begins the next page. The
+/// first row is always told whole.
+fn share_out<'a>(
+    events: &'a [Event],
+    endpoints: &'a [EndpointRecord],
+) -> (Vec<(&'a Event, &'a EndpointRecord)>, Option<i64>) {
+    let (mut told, mut bytes) = (Vec::new(), 0);
+    for row in events.chunk_by(|one, other| one.journal() == other.journal()) {
+        let before = told.len();
+        for event in row {
+            told.extend(endpoints.iter().filter(|to| event.concerns(to)).map(|to| (event, to)));
+        }
+        bytes += told[before..].iter().map(|(event, _)| event.bytes()).sum::<usize>();
+        if bytes > PAGE_BYTES && before > 0 {
+            told.truncate(before);
+            return (told, row.first().map(Event::journal));
+        }
+    }
+    (told, None)
 }
 
 /// Keeps as many rows as may be looked up at once, one at least; answers whether some were left.

@@ -5,6 +5,7 @@
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tenure_core::Invalid;
 use tenure_webhooks::{Cidr, Guard, GuardOptions, MasterKeys};
@@ -98,8 +99,9 @@ fn key_beside(database: &Path) -> Result<MasterKeys, Failure> {
 
 /// Makes a key file whole or not at all: whoever is first gives it its name, and the others take that one.
 fn make_key(path: &Path) -> std::io::Result<()> {
+    static DRAFTS: AtomicU32 = AtomicU32::new(0);
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
+    name.push(format!(".{}.{}", std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed)));
     let draft = PathBuf::from(name);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -131,4 +133,37 @@ fn read_ports(text: &str) -> Result<Vec<u16>, Invalid> {
         return Ok(Vec::new());
     }
     text.split(',').map(|port| port.trim().parse().map_err(|_| Invalid::new("webhook_ports", text, limit))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server and a command line start together on a new store: both seal with one key, and nobody else reads it.
+    #[test]
+    fn whoever_is_first_makes_the_key_and_the_others_take_it() {
+        let folder = std::env::temp_dir().join(format!("tenure-key-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let database = folder.join("tenure.db");
+        let path = folder.join("tenure.db.webhook-key");
+        let read = || {
+            key_beside(&database).unwrap();
+            std::fs::read_to_string(&path).unwrap()
+        };
+        let keys: Vec<String> = std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..8).map(|_| scope.spawn(read)).collect();
+            readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| key.starts_with("embedded:") && key.len() == 73 && *key == keys[0]), "{keys:?}");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no draft is left");
+        #[cfg(unix)]
+        {
+            let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        std::fs::write(&path, "").unwrap();
+        let broken = key_beside(&database).unwrap_err();
+        assert!(broken.message().contains("webhook-key"), "it says which file: {}", broken.message());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

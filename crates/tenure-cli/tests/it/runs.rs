@@ -221,7 +221,7 @@ fn what_makes_no_sense_is_refused_with_a_way_out() {
     let place = Place::new();
     let id = "01933c5e-7b5a-7000-8000-000000000001";
     for (args, said) in [
-        (&["runs", "show", "seven"][..], "a run id is a uuid such as"),
+        (&["runs", "show", "seven"][..], "the id of a run is a uuid such as"),
         (&["runs", "list", "--state=dead"], "states are queued, running, succeeded, failed, canceled"),
         (&["runs", "list", "--open", "--state=failed"], "cannot be used with"),
         (&["runs", "list", "--limit=0"], "1 to 1000"),

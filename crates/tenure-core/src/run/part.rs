@@ -5,54 +5,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use uuid::Uuid;
-
-use crate::id::JobId;
+use crate::id::uuid_id;
 use crate::invalid::Invalid;
 use crate::name::PartitionName;
-use crate::time::Timestamp;
 
 /// Largest offset of a page: the rows of many thousand partitions can still be added up.
 pub const PARTITION_OFFSET_MAX: u64 = 1 << 48;
 
-/// A run's id: a uuid v7 made by the client, so that a run created twice is one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RunId(Uuid);
-
-impl RunId {
-    /// A new id from the time and ten random bytes.
-    pub fn from_parts(now: Timestamp, random: [u8; 10]) -> Self {
-        Self(*JobId::from_parts(now, random).as_uuid())
-    }
-
-    /// Takes a uuid as it came from a store.
-    pub const fn from_uuid(uuid: Uuid) -> Self {
-        Self(uuid)
-    }
-
-    /// The uuid.
-    pub const fn as_uuid(&self) -> &Uuid {
-        &self.0
-    }
-
-    /// Refuses what no job id could be either: runs are listed by id as jobs are.
-    pub fn check(&self, now: Timestamp) -> Result<(), Invalid> {
-        JobId::from_uuid(self.0).check(now).map_err(|refused| Invalid { field: "run", ..refused })
-    }
-}
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_hyphenated().fmt(f)
-    }
-}
-
-impl FromStr for RunId {
-    type Err = Invalid;
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let refuse = |_| Invalid::new("run", text, "a run id is a uuid such as 01933c5e-7b5a-7000-8000-000000000001");
-        Uuid::try_parse(text).map(Self).map_err(refuse)
-    }
+uuid_id! {
+    /// A run's id: a uuid v7 made by the client, so that a run created twice is one.
+    RunId, "run"
 }
 
 /// What a job is of its run.
@@ -113,6 +75,7 @@ impl FromStr for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Timestamp;
 
     #[test]
     fn the_text_of_a_part_is_its_own_inverse() {
