@@ -23,10 +23,8 @@ mod kinds;
 mod log;
 
 mod bar;
-mod moment;
 mod output;
 mod paint;
-mod pretty;
 mod progress;
 mod screen;
 mod table;

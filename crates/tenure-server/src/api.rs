@@ -34,21 +34,31 @@ use crate::problem::{METHOD_NOT_ALLOWED, NOT_FOUND, Problem};
 pub(crate) use webhooks::has_callbacks;
 
 /// Every route with its handler.
-pub(crate) fn router(app: App) -> Router {
+pub(crate) fn router(app: &App, pages: Option<Router>) -> Router {
     let (router, document) = routes().split_for_parts();
     let document = Bytes::from(document::complete(document));
     let serve = routing::get(move || {
         let document = document.clone();
         async move { ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], document).into_response() }
     });
-    router
+    let calls = router
         .route("/v1/openapi.json", serve)
-        .fallback(|| async { Problem::new(NOT_FOUND, "there is no such path; GET /v1/openapi.json lists them all") })
         .method_not_allowed_fallback(|| async {
             Problem::new(METHOD_NOT_ALLOWED, "the path does not take this method")
         })
-        .layer(middleware::from_fn(add_headers))
-        .with_state(app)
+        .with_state(app.clone());
+    let calls = match pages {
+        Some(pages) => {
+            let _first = app.calls.set(calls.clone().fallback(no_such_path));
+            calls.route("/v1/{*path}", routing::any(no_such_path)).fallback_service(pages)
+        }
+        None => calls.fallback(no_such_path),
+    };
+    calls.layer(middleware::from_fn(add_headers))
+}
+
+async fn no_such_path() -> Problem {
+    Problem::new(NOT_FOUND, "there is no such path; GET /v1/openapi.json lists them all")
 }
 
 /// The OpenAPI document that the code adds up to, as it is served and checked in.

@@ -2,25 +2,31 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
 use tenure_core::name::{GateName, QueueName, TenantName};
-use tenure_core::{JobId, WorkerId, worker_loop};
+use tenure_core::{Credential, JobId, KeyId, WorkerId, worker_loop};
+use tenure_store::access::KeyRecord;
 use tenure_store::worker::Order;
 use tenure_store::{Store, StoreError};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Duration, Instant};
+use tower_service::Service;
 
 use crate::api::has_callbacks;
+use crate::caller::Caller;
 use crate::keyring::Keyring;
 use crate::new_job::Ids;
 use crate::options::Options;
-use crate::problem::Problem;
+use crate::problem::{INTERNAL, Problem};
 use crate::waiters::Waiters;
 
 /// The store and what is remembered beside it. Clones share everything.
 #[derive(Clone)]
-pub(crate) struct App {
+pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: Arc<Options>,
     pub(crate) keyring: Arc<Keyring>,
@@ -30,6 +36,8 @@ pub(crate) struct App {
     pub(crate) bodies: Arc<Semaphore>,
     /// True when the server stops.
     pub(crate) stopping: watch::Sender<bool>,
+    /// Every call, for pages of the server's own that act through them.
+    pub(crate) calls: Arc<OnceLock<Router>>,
     ids: Arc<Mutex<Ids>>,
     /// Queues that are there; they are never removed.
     queues: Arc<Mutex<HashSet<QueueName>>>,
@@ -58,6 +66,7 @@ impl App {
             bodies: Arc::new(Semaphore::new(options.bodies_bytes_max.div_ceil(1 << 10))),
             options: Arc::new(options),
             stopping: watch::Sender::new(false),
+            calls: Arc::default(),
             ids: Arc::default(),
             queues: Arc::default(),
             gates: Arc::default(),
@@ -65,6 +74,44 @@ impl App {
             orders: Arc::default(),
             turns: Arc::default(),
             callbacks: Arc::default(),
+        }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &dyn Store {
+        &*self.store
+    }
+
+    /// What was set.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Changes to true when the server stops.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
+    }
+
+    /// The key that this text is, if it is good now.
+    pub async fn find_key(&self, text: &str) -> Result<Option<KeyRecord>, StoreError> {
+        let Some((id, credential)) = Credential::parse_key(text.trim()) else { return Ok(None) };
+        self.keyring.find(&*self.store, &id, &credential).await
+    }
+
+    /// The key of this id, if it is good now: for one who has proven it before.
+    pub async fn look_up_key(&self, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+        self.keyring.find_proven(&*self.store, id).await
+    }
+
+    /// Calls the API as this caller, without a socket in between: the same checks, the same journal.
+    pub async fn call(&self, caller: Caller, mut request: Request) -> Response {
+        request.extensions_mut().insert(caller);
+        match self.calls.get() {
+            Some(calls) => match calls.clone().call(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            },
+            None => Problem::new(INTERNAL, "the server has not begun").into_response(),
         }
     }
 

@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use tenure_core::name::TenantName;
 use tenure_core::{Credential, Invalid, KeyId, Scope, Scopes, WorkerId};
+use tenure_store::access::KeyRecord;
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 
@@ -27,9 +28,22 @@ pub struct Caller {
     pub tenant: Option<TenantName>,
     /// What it allows.
     pub scopes: Scopes,
+    /// What the journal calls one who needs no key.
+    pub via: &'static str,
 }
 
 impl Caller {
+    /// Whoever has this key.
+    pub fn of(key: KeyRecord) -> Self {
+        Self { key: Some(key.id), tenant: key.tenant, scopes: key.scopes, via: "api" }
+    }
+
+    /// Anybody, where no keys are needed: from this machine only.
+    pub fn anybody(headers: &HeaderMap, via: &'static str) -> Result<Self, Problem> {
+        check_from_here(headers)?;
+        Ok(Self { key: None, tenant: None, scopes: Scopes::new(Scope::ALL)?, via })
+    }
+
     /// Refuses a caller whose key does not allow this.
     pub fn need(&self, scope: Scope) -> Result<(), Problem> {
         if self.scopes.allow(scope) {
@@ -80,7 +94,7 @@ impl Caller {
 
     /// Who it is and why, for the journal.
     pub fn word(&self, reason: Option<String>) -> Result<Word, Invalid> {
-        let actor = self.key.as_ref().map_or_else(|| "api".to_owned(), |key| format!("key:{key}"));
+        let actor = self.key.as_ref().map_or_else(|| self.via.to_owned(), |key| format!("key:{key}"));
         let word = Word { actor: Some(actor), reason };
         word.check()?;
         Ok(word)
@@ -91,17 +105,19 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        // Pages of the server's own know who looks at them.
+        if let Some(known) = parts.extensions.get::<Self>() {
+            return Ok(known.clone());
+        }
         if app.options.auth == Auth::Open {
-            check_from_here(&parts.headers)?;
-            let scopes = Scopes::new(Scope::ALL)?;
-            return Ok(Self { key: None, tenant: None, scopes });
+            return Self::anybody(&parts.headers, "api");
         }
         let refused = || Problem::new(UNAUTHORIZED, "a good key is missing: `Authorization: Bearer tnk_…`");
         let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let text = header.and_then(|value| value.strip_prefix("Bearer ")).ok_or_else(refused)?;
         let (id, credential) = Credential::parse_key(text.trim()).ok_or_else(refused)?;
         let record = app.keyring.find(&*app.store, &id, &credential).await?.ok_or_else(refused)?;
-        Ok(Self { key: Some(record.id), tenant: record.tenant, scopes: record.scopes })
+        Ok(Self::of(record))
     }
 }
 

@@ -46,10 +46,15 @@ impl Keyring {
         id: &KeyId,
         credential: &Credential,
     ) -> Result<Option<KeyRecord>, StoreError> {
-        let Some(record) = self.look_up(store, id).await? else { return Ok(None) };
-        if !credential.is_of(&record.hash) {
-            return Ok(None);
+        match self.look_up(store, id).await? {
+            Some(record) if credential.is_of(&record.hash) => self.find_proven(store, id).await,
+            _ => Ok(None),
         }
+    }
+
+    /// The key of this id, if it is good now: for one who has proven it before.
+    pub(crate) async fn find_proven(&self, store: &dyn Store, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+        let Some(record) = self.look_up(store, id).await? else { return Ok(None) };
         if record.revoked_at.is_some() || record.expires_at.is_some() && !record.is_good(store.now().await?) {
             return Ok(None);
         }

@@ -12,6 +12,7 @@
 //! - [`api`]: one file per resource, and the OpenAPI document they add up to
 //! - [`wire`], [`new_job`]: JSON out, and jobs in
 //! - [`operation`]: one act on many jobs, done by a worker; [`dead`]: dead letters by what killed them
+//! - [`moment`], [`pretty`], [`gate_words`]: what people read, on the command line and on pages
 //! - [`problem`]: every error, its code and its page; `body`, `query`, `cursor`: what callers send
 
 pub mod server;
@@ -36,5 +37,10 @@ pub mod wire;
 pub mod dead;
 pub mod operation;
 
+pub mod gate_words;
+pub mod moment;
+pub mod pretty;
+
+pub use app::App;
 pub use options::{Auth, Options};
 pub use server::Server;

@@ -135,6 +135,11 @@ impl Problem {
     pub fn code(&self) -> Code {
         self.0.code
     }
+
+    /// The sentence for people.
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
 }
 
 impl Code {

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use axum::Router;
 use tenure_core::Invalid;
 use tenure_store::IntoStore;
 use tokio::net::TcpListener;
@@ -16,6 +17,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     app: App,
+    pages: Option<Router>,
 }
 
 /// Why a server cannot start.
@@ -36,7 +38,14 @@ impl Server {
         let refused = |error| BindError::Address(options.listen, error);
         let listener = accept::listen(options.listen).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        Ok(Self { listener, address, app: App::new(store.into_store(), options) })
+        Ok(Self { listener, address, app: App::new(store.into_store(), options), pages: None })
+    }
+
+    /// Serves these pages beside the API, wherever it has no path.
+    #[must_use]
+    pub fn with_pages(mut self, pages: impl FnOnce(App) -> Router) -> Self {
+        self.pages = Some(pages(self.app.clone()));
+        self
     }
 
     /// Where it listens, also when any port was asked for.
@@ -54,7 +63,7 @@ impl Server {
             // Those who wait for work are answered at once.
             stopping.send_replace(true);
         };
-        let serving = accept::serve(self.listener, api::router(self.app), &options, stop);
+        let serving = accept::serve(self.listener, api::router(&self.app, self.pages), &options, stop);
         tokio::select! {
             () = serving => {}
             never = noting => match never {},

@@ -17,7 +17,7 @@ use tenure_store::enqueue::Enqueued;
 use super::{Answer, Session};
 use crate::args::{gate, job_id, kind, limit, queue, tenant};
 use crate::failure::{Failure, exit};
-use crate::moment;
+use tenure_server::moment;
 use tenure_server::new_job::draft::{max_attempts, policy, priority};
 use tenure_server::new_job::{Draft, Ids};
 use tenure_server::wire::job::EnqueuedLine;

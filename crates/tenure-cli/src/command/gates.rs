@@ -11,7 +11,6 @@ use clap::{Args, Subcommand};
 use super::{Answer, Session};
 use crate::failure::Failure;
 pub(crate) use apply::apply;
-pub(crate) use show::closed_text;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -83,5 +83,5 @@ fn zone(text: &str) -> Result<Zone, String> {
 
 /// A moment in UTC, and on the clock of the schedule where that is another one.
 fn both_clocks(at: Timestamp, zone: &Zone) -> (String, String) {
-    (crate::moment::absolute(at), zone.local(at))
+    (tenure_server::moment::absolute(at), zone.local(at))
 }

@@ -12,10 +12,10 @@ use super::queues::list::table as queue_table;
 use super::{Answer, Session};
 use crate::args::{limit, queue};
 use crate::failure::Failure;
-use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
+use tenure_server::moment;
 use tenure_server::wire::stats::{Counted, Endings, StatsDocument};
 
 /// Characters of a kind in the table.

@@ -10,10 +10,10 @@ use crate::args::page_size;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use crate::follow::Follow;
-use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
+use tenure_server::moment;
 use tenure_server::wire::journal::JournalLine;
 use tenure_store::journal::newest;
 

@@ -12,11 +12,11 @@ use crate::bulk;
 use crate::command::jobs::list::table as job_table;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
 use tenure_server::dead::{Cause, Group, Groups};
+use tenure_server::moment;
 use tenure_server::wire::job::JobLine;
 use tenure_server::wire::operation::GroupLine;
 

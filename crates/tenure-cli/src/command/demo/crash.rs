@@ -8,7 +8,7 @@ use super::board::Mood;
 use super::stage::{EXPORTS, IMAGES};
 use super::story::{Story, WORKER_2, WORKER_4};
 use crate::failure::Failure;
-use crate::moment;
+use tenure_server::moment;
 
 /// It is killed when it holds at least so many jobs.
 const HELD_MIN: usize = 3;

@@ -8,7 +8,7 @@ use super::board::Mood;
 use super::stage::REPORTS;
 use super::story::{LOOK_EVERY, Story, WORKER_3, WORKER_5};
 use crate::failure::{Failure, exit};
-use crate::moment;
+use tenure_server::moment;
 
 /// How long a frozen process may seem to hold the file's lock before it is let go again.
 const LOCKED_FOR: Duration = Duration::from_millis(800);

@@ -11,7 +11,7 @@ use tenure_store::{Store, StoreError};
 
 use super::board::Board;
 use crate::command::audit::seen::Seen;
-use crate::moment;
+use tenure_server::moment;
 
 /// Pause between two looks.
 const EVERY: Duration = Duration::from_millis(60);

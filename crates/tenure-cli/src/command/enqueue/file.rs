@@ -17,8 +17,8 @@ use tenure_store::{Store, StoreError};
 
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::progress::Progress;
+use tenure_server::moment;
 use tenure_server::new_job::{BadLine, Draft, Ids, line};
 
 /// Jobs sent at once.

@@ -37,7 +37,7 @@ pub(super) async fn run(_: &ApplyArgs, session: &mut Session) -> Result<Answer, 
         return Ok(Answer::Done);
     }
     for (pattern, rule) in &changed {
-        session.out.line(format!("{pattern} allows {}.", super::show::allows(rule)));
+        session.out.line(format!("{pattern} allows {}.", tenure_server::gate_words::allows(rule)));
     }
     let known = session.settings.gates.len() - changed.len();
     session.out.line(format!("{} set, {known} as they were.", changed.len()));

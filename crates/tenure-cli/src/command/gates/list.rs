@@ -6,12 +6,13 @@ use tenure_core::name::GateName;
 use tenure_store::gate::GateFilter;
 use tenure_store::operate::BATCH_MAX;
 
-use super::show::{allows, now_word};
+use super::show::now_word;
 use crate::args::{gate, page_size, pattern};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::table::{Cell, Table};
+use tenure_server::gate_words::allows;
+use tenure_server::moment;
 use tenure_server::wire::gate::{GateLine, RuleLine};
 
 const EXAMPLES: &str = "\

@@ -4,10 +4,10 @@ use clap::Args;
 use tenure_core::gate::{Breaker, GateRule, Pattern, Rate};
 use tenure_store::gate::SetRule;
 
-use super::show::allows;
 use crate::args::{WordArgs, limit, pattern};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
+use tenure_server::gate_words::allows;
 use tenure_server::wire::gate::RuleLine;
 
 const EXAMPLES: &str = "\

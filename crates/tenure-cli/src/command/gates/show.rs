@@ -1,17 +1,18 @@
 //! `tenure gates show`: one gate in full.
 
 use clap::Args;
-use tenure_core::gate::{Admit, GateRule, Why};
+use tenure_core::Timestamp;
+use tenure_core::gate::{Admit, Why};
 use tenure_core::name::GateName;
-use tenure_core::{Timestamp, duration};
 use tenure_store::gate::GateRecord;
 
 use crate::args::gate;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
+use tenure_server::gate_words::{allows, closed_text};
+use tenure_server::moment;
 use tenure_server::wire::gate::GateLine;
 
 const EXAMPLES: &str = "\
@@ -70,42 +71,4 @@ pub(super) fn now_word(record: &GateRecord) -> Cell {
             Cell::painted(closed_text(record).unwrap_or_default(), paint)
         }
     }
-}
-
-/// Why a gate is closed and until when; `None` while it is open.
-pub(crate) fn closed_text(record: &GateRecord) -> Option<String> {
-    let Admit::Closed { why, until } = record.admit else { return None };
-    let what = match why {
-        Why::Paused => "paused",
-        Why::Held => "held by its resource",
-        Why::Open => "breaker open",
-        Why::Probing => "breaker half open, one probe is out",
-        Why::Full => "full",
-        Why::Rate => "rate reached",
-    };
-    Some(match (until, why) {
-        (Some(until), _) => format!("{what}, opens {}", moment::relative(until, record.now)),
-        (None, Why::Paused) => format!("{what} until resumed"),
-        (None, Why::Open) => format!("{what} until reset"),
-        (None, _) => what.to_owned(),
-    })
-}
-
-/// What a rule allows, in one line.
-pub(super) fn allows(rule: &GateRule) -> String {
-    let mut said = Vec::new();
-    if let Some(rate) = &rule.rate {
-        let cost = if rate.cost > 1 { format!(", {} a job", rate.cost) } else { String::new() };
-        said.push(format!("{rate} (burst {}{cost})", rate.burst));
-    }
-    if let Some(limit) = rule.concurrency {
-        said.push(format!("{limit} at once"));
-    }
-    if let Some(breaker) = &rule.breaker {
-        said.push(format!("after {} failures nothing for {}", breaker.failures, duration::format(breaker.cooldown)));
-    }
-    if rule.weight != 1 {
-        said.push(format!("weight {}", rule.weight));
-    }
-    if said.is_empty() { "everything".to_owned() } else { said.join(", ") }
 }

@@ -11,10 +11,10 @@ use super::state;
 use crate::args::{TenantArg, job_id, kind, limit, page_size, queue};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
-use crate::pretty::error_text;
 use crate::table::{Cell, Table, shorten};
+use tenure_server::moment;
+use tenure_server::pretty::error_text;
 use tenure_server::wire::job::JobLine;
 
 /// Characters of an error in a list; `jobs show` has all of it.

@@ -7,14 +7,14 @@ use tenure_store::gate::GateRecord;
 use tenure_store::record::{AttemptRecord, JobRecord};
 
 use crate::args::{TenantArg, job_id};
-use crate::command::gates::closed_text;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
-use crate::pretty::{self, error_text};
 use crate::table::{Cell, Table, printable};
+use tenure_server::gate_words::closed_text;
+use tenure_server::moment;
+use tenure_server::pretty::{self, error_text};
 use tenure_server::wire::job::JobDocument;
 
 const EXAMPLES: &str = "\

@@ -9,9 +9,9 @@ use super::key_id;
 use crate::args::{TenantArg, page_size};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
+use tenure_server::moment;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -13,10 +13,10 @@ use crate::bar::{NARROW, bar};
 use crate::command::runs::{state, unknown};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
-use crate::pretty::error_text;
 use crate::table::{Cell, Table, shorten};
+use tenure_server::moment;
+use tenure_server::pretty::error_text;
 use tenure_server::wire::run::PartitionLine;
 
 /// Characters of an error in a list; `jobs show` has all of it.

@@ -6,9 +6,9 @@ use tenure_store::record::QueueRecord;
 
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
+use tenure_server::moment;
 use tenure_server::wire::worker::QueueLine;
 
 const EXAMPLES: &str = "\

@@ -11,10 +11,10 @@ use crate::args::{TenantArg, page_size, run_id};
 use crate::bar::NARROW;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
-use crate::pretty::error_text;
 use crate::table::{Cell, Table, shorten};
+use tenure_server::moment;
+use tenure_server::pretty::error_text;
 use tenure_server::wire::run::RunLine;
 
 /// Characters of an error in a list; `runs show` has all of it.

@@ -11,11 +11,11 @@ use crate::bar::WIDE;
 use crate::command::partitions::list::table as partition_table;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
-use crate::pretty::error_text;
 use crate::table::{Cell, Table};
+use tenure_server::moment;
+use tenure_server::pretty::error_text;
 use tenure_server::wire::run::RunDocument;
 
 const EXAMPLES: &str = "\

@@ -15,12 +15,12 @@ use crate::command::partitions::list::table as partition_table;
 use crate::command::{Answer, Session};
 use crate::failure::{Failure, exit};
 use crate::follow::Follow;
-use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
-use crate::pretty::error_text;
 use crate::screen::Screen;
 use crate::table::{Cell, Table};
+use tenure_server::moment;
+use tenure_server::pretty::error_text;
 use tenure_server::wire::run::RunLine;
 
 /// Partitions that are read for a picture; a screen has not more rows.

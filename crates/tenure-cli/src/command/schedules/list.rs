@@ -8,9 +8,9 @@ use super::name;
 use crate::args::{TenantArg, page_size};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
+use tenure_server::moment;
 use tenure_server::wire::schedule::ScheduleLine;
 
 const EXAMPLES: &str = "\

@@ -8,8 +8,8 @@ use super::{both_clocks, cron, zone};
 use crate::args::limit;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::table::{Cell, Table};
+use tenure_server::moment;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -13,7 +13,7 @@ use super::{cron, name, zone};
 use crate::args::{TenantArg, WordArgs, gate, kind, limit, queue};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
+use tenure_server::moment;
 use tenure_server::wire::schedule::ScheduleLine;
 
 const EXAMPLES: &str = "\

@@ -9,9 +9,9 @@ use super::{both_clocks, name};
 use crate::args::TenantArg;
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
+use tenure_server::moment;
 use tenure_server::wire::schedule::ScheduleLine;
 
 /// Fires shown unless asked for more.

@@ -10,9 +10,9 @@ use super::endpoint_id;
 use crate::args::{TenantArg, job_id, limit, page_size};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, printable};
+use tenure_server::moment;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -14,8 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use super::create::secret;
 use crate::command::{Answer, Session};
 use crate::failure::{Failure, exit};
-use crate::moment;
 use crate::table::printable;
+use tenure_server::moment;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,9 +9,9 @@ use tenure_store::worker::{Standing, WorkerRecord};
 
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
-use crate::moment;
 use crate::paint::Paint;
 use crate::table::{Cell, Table, shorten};
+use tenure_server::moment;
 use tenure_server::wire::worker::WorkerLine;
 
 /// Characters of the list of queues; --json has all.

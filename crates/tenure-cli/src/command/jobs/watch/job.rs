@@ -9,11 +9,11 @@ use super::WatchArgs;
 use crate::command::{Answer, Session};
 use crate::failure::{Failure, exit};
 use crate::follow::Follow;
-use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
-use crate::pretty::error_text;
 use crate::table::{Cell, Table};
+use tenure_server::moment;
+use tenure_server::pretty::error_text;
 use tenure_server::wire::job::JobDocument;
 
 /// Widths that most lines keep, so that later ones line up.

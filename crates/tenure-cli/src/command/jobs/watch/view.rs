@@ -15,11 +15,11 @@ use crate::command::queues::list::table as queue_table;
 use crate::command::{Answer, Session};
 use crate::failure::{Failure, exit};
 use crate::follow::Follow;
-use crate::moment;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::screen::Screen;
 use crate::table::{Cell, Table, shorten};
+use tenure_server::moment;
 use tenure_server::wire::job::JobLine;
 use tenure_server::wire::worker::QueueLine;
 

@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::Timestamp;
 
 /// This machine's clock: for what people read and for new ids, never for a deadline.
-pub(crate) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::EPOCH.plus(since)
 }
 
 /// `3m ago`, `in 20s`, `now`.
-pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
+pub fn relative(at: Timestamp, now: Timestamp) -> String {
     let (past, future) = (now.since(at), at.since(now));
     match (past.as_secs(), future.as_secs()) {
         (0, 0) => "now".to_owned(),
@@ -21,14 +21,14 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
 }
 
 /// `2026-11-15 09:30:00Z`.
-pub(crate) fn absolute(at: Timestamp) -> String {
+pub fn absolute(at: Timestamp) -> String {
     let text = at.to_string().replace('T', " ");
     let seconds = text.split(['.', 'Z']).next().unwrap_or_default();
     format!("{seconds}Z")
 }
 
 /// The two largest units: `1m 20s`, `350ms`, `3d 4h`.
-pub(crate) fn span(duration: Duration) -> String {
+pub fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let two = |big: u64, unit: &str, small: u64, small_unit: &str| match small {
         0 => format!("{big}{unit}"),

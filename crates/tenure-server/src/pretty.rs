@@ -1,10 +1,10 @@
 //! JSON for people: indented, and otherwise exactly as it was written. A tree in between would sort members and round
 //! large numbers, and a person would look for the difference in vain.
 
-pub(crate) use tenure_server::dead::error_text;
+pub use crate::dead::error_text;
 
 /// Indents a valid document by two spaces a level; empty arrays and objects stay on their line.
-pub(crate) fn indent(json: &str) -> String {
+pub fn indent(json: &str) -> String {
     let mut text = String::with_capacity(json.len() * 2);
     let mut level = 0_usize;
     let mut in_string = false;
