@@ -245,6 +245,11 @@ macro_rules! each_case {
             tenants_are_made_and_listed,
             what_happens_to_access_is_written_down,
             a_remote_worker_is_proven_by_its_token,
+            // session
+            a_session_lasts_until_its_time_is_over,
+            a_session_ends_when_somebody_signs_out,
+            a_session_begun_twice_is_one_session,
+            what_cannot_be_a_session_is_refused,
             // webhook
             an_endpoint_is_found_as_it_was_made,
             an_endpoint_changes_and_a_repetition_does_not,

@@ -5,7 +5,8 @@ use tenure_core::key::SecretHash;
 use tenure_core::name::TenantName;
 use tenure_core::{KeyId, WorkerId};
 use tenure_store::access::{
-    KeyFilter, KeyRecord, NewKey, NewRemote, RemoteToken, RevokeKey, SetTenant, TenantFilter, TenantRecord,
+    KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX, SessionRecord,
+    SetTenant, TenantFilter, TenantRecord,
 };
 use tenure_store::record::Sight;
 use tenure_store::{AccessStore, StoreError};
@@ -40,6 +41,12 @@ const FIND_REMOTE: Statement = Statement {
     name: "find_remote",
     sql: "select remote_key, remote_hash from tenure.worker where id = $1 and remote_hash is not null",
 };
+const FIND_SESSION: Statement = Statement {
+    name: "find_session",
+    sql: "select key, began_at, expires_at from tenure.session \
+          where hash = $1 and expires_at > coalesce($2, clock_timestamp())",
+};
+const END_SESSION: Statement = Statement { name: "end_session", sql: "delete from tenure.session where hash = $1" };
 
 #[async_trait]
 impl AccessStore for PgStore {
@@ -142,6 +149,44 @@ impl AccessStore for PgStore {
         let rows = self.call(Desk::Short, FIND_REMOTE, &[(&worker.0, Type::INT4)]).await?;
         let token = |row| Ok(RemoteToken { key: named(row, "remote_key")?, token: hash(row, "remote_hash")? });
         rows.first().map(token).transpose()
+    }
+
+    async fn begin_session(&self, request: NewSession) -> Result<(), StoreError> {
+        request.check()?;
+        let NewSession { token_hash, key, lasts } = &request;
+        let (hash, text, lasts) = (token_hash.as_slice(), key.as_str(), millis(*lasts));
+        let (ended_max, now) = (i64::from(SESSIONS_ENDED_MAX), self.moment());
+        let params: [Param<'_>; 5] = [
+            (&hash, Type::BYTEA),
+            (&text, Type::TEXT),
+            (&lasts, Type::INT8),
+            (&ended_max, Type::INT8),
+            (&now, Type::TIMESTAMPTZ),
+        ];
+        let rows = self.call(Desk::Short, statement::BEGIN_SESSION, &params).await?;
+        match rows.first().map(|row| get::<Option<&str>>(row, "answer")).transpose()?.flatten() {
+            Some("began") => Ok(()),
+            Some("taken") => Err(StoreError::Conflict("a session of this hash is there already".to_owned())),
+            _ => Err(StoreError::NotFound(format!("key {key}"))),
+        }
+    }
+
+    async fn find_session(&self, token: &SecretHash) -> Result<Option<SessionRecord>, StoreError> {
+        let (hash, now) = (token.as_slice(), self.moment());
+        let rows = self.call(Desk::Short, FIND_SESSION, &[(&hash, Type::BYTEA), (&now, Type::TIMESTAMPTZ)]).await?;
+        let session = |row| {
+            Ok(SessionRecord {
+                key: named(row, "key")?,
+                began_at: time(row, "began_at")?,
+                expires_at: time(row, "expires_at")?,
+            })
+        };
+        rows.first().map(session).transpose()
+    }
+
+    async fn end_session(&self, token: &SecretHash) -> Result<(), StoreError> {
+        self.call(Desk::Short, END_SESSION, &[(&token.as_slice(), Type::BYTEA)]).await?;
+        Ok(())
     }
 }
 

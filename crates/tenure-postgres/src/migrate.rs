@@ -55,6 +55,7 @@ pub const STEPS: &[Step] = migrations! {
     15 "0015_webhooks"
     16 "0016_own_views"
     17 "0017_operations"
+    18 "0018_pages"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

@@ -42,6 +42,8 @@ statements! {
     LIST_TENANTS = "list_tenants";
     /// Keys, a page or one.
     LIST_API_KEYS = "list_api_keys";
+    /// Begins a session.
+    BEGIN_SESSION = "begin_session";
     /// Webhook endpoints, a page or one.
     LIST_ENDPOINTS = "list_endpoints";
     /// A webhook endpoint, held.

@@ -8,7 +8,8 @@ use tenure_core::key::SecretHash;
 use tenure_core::name::TenantName;
 use tenure_core::{KeyId, Timestamp, WorkerId};
 use tenure_store::access::{
-    KeyFilter, KeyRecord, NewKey, NewRemote, RemoteToken, RevokeKey, SetTenant, TenantFilter, TenantRecord,
+    KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX, SessionRecord,
+    SetTenant, TenantFilter, TenantRecord,
 };
 use tenure_store::operate::{Quota, Word};
 use tenure_store::record::Sight;
@@ -32,6 +33,10 @@ const END_KEY: &str = include_str!("sql/end_api_key.sql");
 const USE_KEY: &str = include_str!("sql/use_api_key.sql");
 const SET_REMOTE: &str = include_str!("sql/set_remote.sql");
 const FIND_REMOTE: &str = include_str!("sql/find_remote.sql");
+const ADD_SESSION: &str = include_str!("sql/add_session.sql");
+const FIND_SESSION: &str = include_str!("sql/find_session.sql");
+const END_SESSION: &str = include_str!("sql/end_session.sql");
+const DROP_SESSIONS: &str = include_str!("sql/drop_sessions.sql");
 
 #[async_trait]
 impl AccessStore for SqliteStore {
@@ -102,6 +107,46 @@ impl AccessStore for SqliteStore {
         })
         .await
     }
+
+    async fn begin_session(&self, request: NewSession) -> std::result::Result<(), StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| begin_session(tx, &request)).await
+    }
+
+    async fn find_session(&self, token: &SecretHash) -> std::result::Result<Option<SessionRecord>, StoreError> {
+        let token = *token;
+        self.read(move |tx| Ok(find_session(tx, &token)?.filter(|session| session.expires_at > tx.now))).await
+    }
+
+    async fn end_session(&self, token: &SecretHash) -> std::result::Result<(), StoreError> {
+        let token = *token;
+        self.write(Urgency::Verb, move |tx| {
+            tx.execute(END_SESSION, named_params! { ":hash": token.as_slice() })?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn begin_session(tx: &Tx<'_>, request: &NewSession) -> Result<()> {
+    let NewSession { token_hash, key, lasts } = request;
+    tx.execute(DROP_SESSIONS, named_params! { ":now": tx.now.as_micros(), ":limit": SESSIONS_ENDED_MAX })?;
+    found(tx, key, &Sight::All)?;
+    let (now, expires_at) = (tx.now.as_micros(), tx.now.plus(*lasts).as_micros());
+    tx.execute(
+        ADD_SESSION,
+        named_params! { ":hash": token_hash.as_slice(), ":key": key.as_str(), ":now": now, ":expires_at": expires_at },
+    )?;
+    match find_session(tx, token_hash)?.is_some_and(|session| session.key == *key) {
+        true => Ok(()),
+        false => Err(StoreError::Conflict("a session of this hash is there already".to_owned()).into()),
+    }
+}
+
+fn find_session(tx: &Tx<'_>, token: &SecretHash) -> Result<Option<SessionRecord>> {
+    tx.one(FIND_SESSION, named_params! { ":hash": token.as_slice() }, |row| {
+        Ok(SessionRecord { key: word(row, 0)?, began_at: time(row, 1)?, expires_at: time(row, 2)? })
+    })
 }
 
 fn set_tenant(tx: &Tx<'_>, request: &SetTenant) -> Result<bool> {

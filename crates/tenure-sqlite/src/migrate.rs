@@ -20,6 +20,7 @@ const STEPS: &[(&str, &str)] = &[
     ("usage", include_str!("../migrations/0007_usage.sql")),
     ("webhooks", include_str!("../migrations/0008_webhooks.sql")),
     ("operations", include_str!("../migrations/0009_operations.sql")),
+    ("pages", include_str!("../migrations/0010_pages.sql")),
 ];
 
 /// Applies the missing steps; answers which. Another process that does the same holds the write lock: one waits.

@@ -12,6 +12,13 @@ use crate::record::Sight;
 /// Longest time that a key is given; one without an end is good until it is revoked.
 pub const KEY_LIFE_MAX: Duration = Duration::from_secs(3_650 * 86_400);
 
+/// Shortest time that a session is given.
+pub const SESSION_MIN: Duration = Duration::from_secs(60);
+/// Longest time that a session is given.
+pub const SESSION_MAX: Duration = Duration::from_secs(7 * 86_400);
+/// How many sessions that are over one begin deletes at most.
+pub const SESSIONS_ENDED_MAX: u32 = 100;
+
 /// Make a tenant, or change it.
 #[derive(Debug, Clone)]
 pub struct SetTenant {
@@ -130,6 +137,38 @@ pub struct RemoteToken {
     pub key: KeyId,
     /// Of its token's secret.
     pub token: SecretHash,
+}
+
+/// Begin a session of somebody who signed in with a key. The caller made its token and keeps it.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// Of its token.
+    pub token_hash: SecretHash,
+    /// The key that was shown.
+    pub key: KeyId,
+    /// How long it lasts, [`SESSION_MIN`] to [`SESSION_MAX`].
+    pub lasts: Duration,
+}
+
+/// A session, as a store knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// The key it began with.
+    pub key: KeyId,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// When it is over.
+    pub expires_at: Timestamp,
+}
+
+impl NewSession {
+    /// Refuses a session that is over at once or never.
+    pub fn check(&self) -> Result<(), Invalid> {
+        if (SESSION_MIN..=SESSION_MAX).contains(&self.lasts) {
+            return Ok(());
+        }
+        Err(Invalid::new("lasts", tenure_core::duration::format(self.lasts), "a session lasts 1m to 7d"))
+    }
 }
 
 impl SetTenant {

@@ -131,6 +131,21 @@ macro_rules! forward_access {
             ) -> Result<Option<$crate::access::RemoteToken>, StoreError> {
                 $crate::AccessStore::find_remote(&self.$inner, worker).await
             }
+
+            async fn begin_session(&self, request: $crate::access::NewSession) -> Result<(), StoreError> {
+                $crate::AccessStore::begin_session(&self.$inner, request).await
+            }
+
+            async fn find_session(
+                &self,
+                token: &tenure_core::key::SecretHash,
+            ) -> Result<Option<$crate::access::SessionRecord>, StoreError> {
+                $crate::AccessStore::find_session(&self.$inner, token).await
+            }
+
+            async fn end_session(&self, token: &tenure_core::key::SecretHash) -> Result<(), StoreError> {
+                $crate::AccessStore::end_session(&self.$inner, token).await
+            }
         }
     };
 }

@@ -3,7 +3,9 @@
 //! Two rules hold for all of them. A verb is one transaction: it happened whole or not at all. And every verb may be
 //! sent again after a lost reply: the second answer says what the first one did.
 
+mod access;
 mod cached;
+mod journal;
 mod operations;
 mod webhooks;
 
@@ -13,16 +15,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::gate::{GateRule, Pattern};
 use tenure_core::name::{GateName, QueueName, ScheduleName, TenantName, WorkerName};
-use tenure_core::seal::Seal;
-use tenure_core::{How, JobId, KeyId, LeaseNo, NewJob, RunId, Timestamp, WorkerId};
+use tenure_core::{How, JobId, LeaseNo, NewJob, RunId, Timestamp, WorkerId};
 
-use crate::access::{
-    KeyFilter, KeyRecord, NewKey, NewRemote, RemoteToken, RevokeKey, SetTenant, TenantFilter, TenantRecord,
-};
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
 use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
-use crate::journal::JournalPage;
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
 use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use crate::record::{
@@ -39,7 +36,9 @@ use crate::schedule::{
 use crate::usage::{UsageFilter, UsageTotal};
 use crate::worker::{Beat, Order, OrderWorker, WorkerRecord};
 
+pub use access::AccessStore;
 pub use cached::CacheStore;
+pub use journal::JournalStore;
 pub use operations::OperationStore;
 pub use webhooks::WebhookStore;
 
@@ -257,54 +256,6 @@ pub trait RunStore: Send + Sync {
     /// Counts what jobs said of their runs and does what follows, a bounded batch: consolidates are opened or canceled,
     /// what is left of an ended run is canceled, deadlines are met. Two at once: one does nothing.
     async fn fold_runs(&self) -> Result<FoldedRuns, StoreError>;
-}
-
-/// Who may do what.
-#[async_trait]
-pub trait AccessStore: Send + Sync {
-    /// Makes a tenant or changes it; answers whether it is new. The same again changes nothing and is not journaled.
-    async fn set_tenant(&self, request: SetTenant) -> Result<bool, StoreError>;
-
-    /// Tenants, by name.
-    async fn list_tenants(&self, filter: &TenantFilter) -> Result<Vec<TenantRecord>, StoreError>;
-
-    /// One tenant. `NotFound` when nobody made it and it never had a job.
-    async fn show_tenant(&self, tenant: &TenantName) -> Result<TenantRecord, StoreError>;
-
-    /// Makes a key. `NotFound` when there is no such tenant, or no such key to replace; `Conflict` when the id is taken.
-    async fn create_key(&self, request: NewKey) -> Result<KeyRecord, StoreError>;
-
-    /// A key, also one that has ended: whoever asks has to look.
-    async fn find_key(&self, key: &KeyId) -> Result<Option<KeyRecord>, StoreError>;
-
-    /// Keys that match.
-    async fn list_keys(&self, filter: &KeyFilter) -> Result<Vec<KeyRecord>, StoreError>;
-
-    /// Ends a key at once; answers whether it was not revoked before. `NotFound` for an unknown id and for one out of
-    /// sight alike.
-    async fn revoke_key(&self, request: RevokeKey) -> Result<bool, StoreError>;
-
-    /// Writes down that these keys were used now.
-    async fn use_keys(&self, keys: Vec<KeyId>) -> Result<(), StoreError>;
-
-    /// Enters a start of a worker that comes over HTTP.
-    async fn register_remote(&self, request: NewRemote) -> Result<WorkerId, StoreError>;
-
-    /// What proves a worker; `None` for a number that nobody was given and for a worker that is no remote one.
-    async fn find_remote(&self, worker: WorkerId) -> Result<Option<RemoteToken>, StoreError>;
-}
-
-/// The record of every transition, and its seals.
-#[async_trait]
-pub trait JournalStore: Send + Sync {
-    /// Seals what became visible since the last seal; `None` when there is nothing.
-    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError>;
-
-    /// Seals after number `after`, in order, at most `limit`.
-    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError>;
-
-    /// Journal rows of one seal or of the unsealed tail, in id order.
-    async fn read_journal(&self, page: JournalPage) -> Result<Vec<tenure_core::journal::JournalRow>, StoreError>;
 }
 
 /// The store itself, its queues and its workers.

@@ -26,7 +26,7 @@ fn sight(name: &str) -> Sight {
 }
 
 /// A key that differs from others by its number, in the order of the numbers.
-fn key(number: u8, owner: Option<&str>) -> NewKey {
+pub(super) fn key(number: u8, owner: Option<&str>) -> NewKey {
     let mut random = [7; KEY_RANDOM_BYTES];
     random[0] = number;
     let (id, credential) = Credential::new_key(random);

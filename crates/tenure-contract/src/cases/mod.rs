@@ -40,6 +40,7 @@ mod journal;
 mod refuse;
 mod registry;
 mod schedule;
+mod session;
 
 mod against_model;
 
@@ -77,6 +78,7 @@ pub use self::operation::*;
 pub use self::refuse::*;
 pub use self::registry::*;
 pub use self::schedule::*;
+pub use self::session::*;
 pub use self::webhook::*;
 
 pub use self::against_model::*;

@@ -2,10 +2,12 @@
 
 use async_trait::async_trait;
 use tenure_core::journal::JournalEvent;
+use tenure_core::key::SecretHash;
 use tenure_core::name::TenantName;
 use tenure_core::{KeyId, Timestamp, WorkerId};
 use tenure_store::access::{
-    KeyFilter, KeyRecord, NewKey, NewRemote, RemoteToken, RevokeKey, SetTenant, TenantFilter, TenantRecord,
+    KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX, SessionRecord,
+    SetTenant, TenantFilter, TenantRecord,
 };
 use tenure_store::operate::Quota;
 use tenure_store::record::Sight;
@@ -141,6 +143,37 @@ impl AccessStore for ModelStore {
 
     async fn find_remote(&self, worker: WorkerId) -> Result<Option<RemoteToken>, StoreError> {
         self.look(|tables, _| Ok(tables.remotes.get(&worker).cloned()))
+    }
+
+    async fn begin_session(&self, request: NewSession) -> Result<(), StoreError> {
+        request.check()?;
+        self.transact(|tables, now| {
+            let over = tables.sessions.iter().filter(|(_, session)| session.expires_at <= now).map(|(token, _)| *token);
+            for token in over.take(SESSIONS_ENDED_MAX as usize).collect::<Vec<_>>() {
+                tables.sessions.remove(&token);
+            }
+            let NewSession { token_hash, key, lasts } = request;
+            if !tables.api_keys.contains_key(&key) {
+                return Err(StoreError::NotFound(format!("key {key}")));
+            }
+            let began = SessionRecord { key, began_at: now, expires_at: now.plus(lasts) };
+            let known = tables.sessions.entry(token_hash).or_insert_with(|| began.clone());
+            match known.key == began.key {
+                true => Ok(()),
+                false => Err(StoreError::Conflict("a session of this hash is there already".to_owned())),
+            }
+        })
+    }
+
+    async fn find_session(&self, token: &SecretHash) -> Result<Option<SessionRecord>, StoreError> {
+        self.look(|tables, now| Ok(tables.sessions.get(token).filter(|session| session.expires_at > now).cloned()))
+    }
+
+    async fn end_session(&self, token: &SecretHash) -> Result<(), StoreError> {
+        self.transact(|tables, _| {
+            tables.sessions.remove(token);
+            Ok(())
+        })
     }
 }
 

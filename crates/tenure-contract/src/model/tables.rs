@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tenure_core::gate::{GateEvent, GateRule, Pattern};
 use tenure_core::journal::{JournalEvent, JournalRow};
+use tenure_core::key::SecretHash;
 use tenure_core::name::{GateName, QueueName, TenantName, WorkerName};
 use tenure_core::seal::Seal;
 use tenure_core::unique::Policy;
@@ -13,7 +14,7 @@ use tenure_core::{
     Refused, RunId, State, Timestamp, WorkerId, apply,
 };
 use tenure_store::StoreError;
-use tenure_store::access::{KeyRecord, RemoteToken};
+use tenure_store::access::{KeyRecord, RemoteToken, SessionRecord};
 use tenure_store::cache::Cached;
 use tenure_store::lease::EndJob;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
@@ -41,6 +42,7 @@ pub(super) struct Tables {
     pub(super) tenant_quotas: BTreeMap<TenantName, u32>,
     pub(super) api_keys: BTreeMap<KeyId, KeyRecord>,
     pub(super) remotes: BTreeMap<WorkerId, RemoteToken>,
+    pub(super) sessions: BTreeMap<SecretHash, SessionRecord>,
     pub(super) endpoints: BTreeMap<EndpointId, EndpointRecord>,
     pub(super) deliveries: BTreeMap<JobId, Delivery>,
     pub(super) operations: BTreeMap<JobId, OperationRecord>,

@@ -42,7 +42,8 @@ begin
     ('tenure_operator', 'select, insert', 'journal seal'),
     ('tenure_operator', 'select, insert, delete', 'job job_callback'),
     ('tenure_operator', 'select, insert, update, delete', 'tenant queue gate_rule gate_rules gate gate_event worker ready lease attempt run partition run_event run_fold unique_key
-      cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold webhook_endpoint webhook_delivery webhook_cursor operation'),
+      cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold webhook_endpoint webhook_delivery webhook_cursor operation
+      session'),
     ('tenure_operator', 'select', 'jobs audit_log violations workers gates schedules runs partitions api_keys usage_unfolded usages webhook_endpoints webhook_deliveries operations'),
     -- People with a tool of their own. No payload, no result.
     ('tenure_reader', 'select', 'audit_log workers gates runs partitions api_keys usages webhook_deliveries operations'),

@@ -12,7 +12,7 @@ use crate::two_tenants::{ACME, ZETA, settle};
 #[rustfmt::skip]
 const CLOSED: &[&str] = &[
     "cache", "cancel_request", "gate", "gate_event", "gate_rule", "gate_rules", "home", "journal", "lease", "migration",
-    "ready", "run_event", "run_fold", "seal", "usage_fold", "webhook_cursor",
+    "ready", "run_event", "run_fold", "seal", "session", "usage_fold", "webhook_cursor",
 ];
 /// Tables of which tenants read the names of what is shared.
 const SHARED: &[&str] = &["queue", "worker"];
@@ -179,6 +179,7 @@ async fn each_role_is_kept_from_what_is_not_its_business() {
         ("tenure_producer", "select 1 from tenure.journal"),
         ("tenure_producer", "update tenure.queue set paused = true"),
         ("tenure_worker", "select 1 from tenure.api_key"),
+        ("tenure_worker", "select 1 from tenure.session"),
         ("tenure_worker", "select 1 from tenure.api_keys"),
         ("tenure_worker", "select remote_hash from tenure.worker"),
         ("tenure_worker", "update tenure.worker set told = 'stop'"),
@@ -204,6 +205,7 @@ async fn each_role_is_kept_from_what_is_not_its_business() {
         ("tenure_reader", "select id from tenure.api_keys limit 1"),
         ("tenure_worker", "select count(*) from tenure.violations"),
         ("tenure_operator", "select count(hash) from tenure.api_key"),
+        ("tenure_operator", "select count(hash) from tenure.session"),
     ] {
         assert_eq!(heard(&client, role, None, sql).await.as_deref().map(<[String]>::len), Ok(1), "{role}: {sql}");
     }

@@ -1,0 +1,2 @@
+-- end_session.sql: end a session, if there is one.
+delete from session where hash = :hash

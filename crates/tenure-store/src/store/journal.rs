@@ -1,0 +1,21 @@
+//! The verbs of the journal.
+
+use async_trait::async_trait;
+use tenure_core::journal::JournalRow;
+use tenure_core::seal::Seal;
+
+use crate::error::StoreError;
+use crate::journal::JournalPage;
+
+/// The record of every transition, and its seals.
+#[async_trait]
+pub trait JournalStore: Send + Sync {
+    /// Seals what became visible since the last seal; `None` when there is nothing.
+    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError>;
+
+    /// Seals after number `after`, in order, at most `limit`.
+    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError>;
+
+    /// Journal rows of one seal or of the unsealed tail, in id order.
+    async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError>;
+}
