@@ -286,6 +286,9 @@ macro_rules! each_case {
             concurrent_seals_do_not_fork_the_chain,
             an_anchor_tells_when_the_chain_was_cut,
             rows_not_sealed_yet_are_the_tail,
+            // job_rows
+            the_story_of_a_job_has_everything_that_happened_to_it,
+            the_story_of_a_job_is_told_to_its_tenant_without_names,
             // schedule
             a_fire_time_has_one_job_whatever_is_asked,
             a_schedule_is_not_fired_before_its_time,

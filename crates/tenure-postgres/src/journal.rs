@@ -7,18 +7,21 @@
 use async_trait::async_trait;
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::seal::{GENESIS, Hash, Seal, Sealer};
-use tenure_core::{Json, LeaseNo, WorkerId};
-use tenure_store::journal::JournalPage;
+use tenure_core::{JobId, Json, LeaseNo, WorkerId};
+use tenure_store::journal::{JOB_ROWS_MAX, JournalPage, row_of_job};
+use tenure_store::record::Sight;
 use tenure_store::{JournalStore, StoreError};
 use tokio_postgres::types::Type;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
 
 use crate::call::{Param, late};
 use crate::error::translate;
+use crate::jobs::tenant;
 use crate::pool::Desk;
 use crate::statement;
 use crate::store::PgStore;
 use crate::value::{get, job_ids, time};
+use crate::wall::Seen;
 
 /// The snapshot before everything.
 const NOTHING: &str = "1:1:";
@@ -89,6 +92,15 @@ impl JournalStore for PgStore {
         let limit = i64::from(page.limit);
         let (name, params) = read(&window, &page.after, &limit);
         self.call(Desk::Long, name, &params).await?.iter().map(journal_row).collect()
+    }
+
+    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
+        let (tenant, limit) = (tenant(sight), i64::from(JOB_ROWS_MAX));
+        let params: [Param<'_>; 3] = [(job.as_uuid(), Type::UUID), (&tenant, Type::TEXT), (&limit, Type::INT8)];
+        // No tenant has a right to the journal: it is let pass by a look at the job.
+        let seen = Seen::Job(job.as_uuid());
+        let rows = self.call_past(tenant.as_deref(), seen, statement::LIST_JOB_ROWS, &params).await?;
+        rows.iter().rev().map(|row| Ok(row_of_job(journal_row(row)?, job, sight))).collect()
     }
 }
 

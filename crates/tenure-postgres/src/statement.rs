@@ -140,6 +140,8 @@ statements! {
     READ_SEALED = "read_sealed";
     /// Rows after a snapshot.
     READ_TAIL = "read_tail";
+    /// Rows of one job.
+    LIST_JOB_ROWS = "list_job_rows";
     /// Notifies queues with an idle worker.
     WAKE_IDLE = "wake_idle";
     /// Says that a worker is idle.

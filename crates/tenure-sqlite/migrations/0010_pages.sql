@@ -8,3 +8,6 @@ create table session (
     expires_at integer not null check (expires_at > began_at)
 ) strict, without rowid;
 create index session_expires on session (expires_at);
+
+-- The story of a job: rows of its leases are found by journal_lease, the others here.
+create index journal_job on journal (json_extract(jobs, '$[0]')) where lease is null and json_array_length(jobs) = 1;

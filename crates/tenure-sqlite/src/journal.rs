@@ -6,15 +6,18 @@ use rusqlite::{Row, named_params};
 use tenure_core::journal::{JournalEvent, JournalRow, ROW_JOBS_MAX};
 use tenure_core::seal::{GENESIS, Hash, Seal, Sealer};
 use tenure_core::{JobId, LeaseNo, WorkerId};
-use tenure_store::journal::JournalPage;
+use tenure_store::journal::{JOB_ROWS_MAX, JournalPage, row_of_job};
 use tenure_store::operate::Word;
+use tenure_store::record::Sight;
 
 use crate::fault::{Result, corrupt};
-use crate::row::{ids_from_json, ids_to_json, optional_json, text, time};
+use crate::row::{blob, ids_from_json, ids_to_json, optional_json, text, time};
+use crate::show;
 use crate::tx::Tx;
 
 const ADD_JOURNAL: &str = include_str!("sql/add_journal.sql");
 const READ_JOURNAL: &str = include_str!("sql/read_journal.sql");
+const LIST_JOB_ROWS: &str = include_str!("sql/list_job_rows.sql");
 const LAST_SEAL: &str = include_str!("sql/last_seal.sql");
 const FIND_SEAL: &str = include_str!("sql/find_seal.sql");
 const LIST_SEALS: &str = include_str!("sql/list_seals.sql");
@@ -108,6 +111,18 @@ pub(crate) fn read_journal(tx: &Tx<'_>, page: JournalPage) -> Result<Vec<Journal
         None => (tx.one(LAST_SEAL, &[], |row| Ok(row.get(1)?))?.unwrap_or(0), i64::MAX),
     };
     read_rows(tx, page.after.max(before), last, page.limit)
+}
+
+/// What happened to a job.
+pub(crate) fn list_job_rows(tx: &Tx<'_>, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>> {
+    show::find_job(tx, sight, job)?;
+    let held = show::find_holder(tx, job)?.map(|holder| holder.lease.no.0);
+    let params = named_params! {
+        ":job": blob(&job), ":text": job.to_string(), ":held": held, ":limit": JOB_ROWS_MAX,
+    };
+    let mut rows = tx.all(LIST_JOB_ROWS, params, read_row)?;
+    rows.reverse();
+    Ok(rows.into_iter().map(|row| row_of_job(row, job, sight)).collect())
 }
 
 /// What makes a row belong to a seal: its id lies between, both ends included.

@@ -298,6 +298,11 @@ impl JournalStore for SqliteStore {
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.read(move |tx| journal::read_journal(tx, page)).await
     }
+
+    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
+        let sight = sight.clone();
+        self.read(move |tx| journal::list_job_rows(tx, &sight, job)).await
+    }
 }
 
 #[async_trait]

@@ -2,7 +2,15 @@
 
 mod newest;
 
+use tenure_core::JobId;
+use tenure_core::journal::JournalRow;
+
+use crate::record::Sight;
+
 pub use newest::{all_of, newest};
+
+/// Most rows that the story of one job has.
+pub const JOB_ROWS_MAX: u32 = 1_000;
 
 /// Which rows to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,4 +21,14 @@ pub struct JournalPage {
     pub after: i64,
     /// At most this many.
     pub limit: u32,
+}
+
+/// A row as the story of one job tells it: others that were claimed with it are not named, and a tenant is not told who
+/// wrote it and why, as webhooks do not tell it either.
+pub fn row_of_job(row: JournalRow, job: JobId, sight: &Sight) -> JournalRow {
+    let row = JournalRow { jobs: vec![job], ..row };
+    match sight {
+        Sight::All => row,
+        Sight::Tenant(_) => JournalRow { worker: None, actor: None, reason: None, ..row },
+    }
 }

@@ -1,10 +1,10 @@
 //! What the record says, and how it is sealed.
 
 use async_trait::async_trait;
-use tenure_core::How;
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::name::QueueName;
 use tenure_core::seal::{GENESIS, Seal};
+use tenure_core::{How, JobId};
 use tenure_store::audit::{self, Finding};
 use tenure_store::journal::JournalPage;
 use tenure_store::operate::{CancelJob, OpenJob, PauseQueue, RequeueJob, Word};
@@ -211,5 +211,9 @@ impl JournalStore for Cut<'_> {
 
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.store.store.read_journal(page).await
+    }
+
+    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
+        self.store.store.list_job_rows(sight, job).await
     }
 }

@@ -1,9 +1,11 @@
 //! The record: rows by id, seals by id range.
 
 use async_trait::async_trait;
+use tenure_core::JobId;
 use tenure_core::journal::JournalRow;
 use tenure_core::seal::{GENESIS, Seal, Sealer};
-use tenure_store::journal::JournalPage;
+use tenure_store::journal::{JOB_ROWS_MAX, JournalPage, row_of_job};
+use tenure_store::record::Sight;
 use tenure_store::{JournalStore, StoreError};
 
 use super::ModelStore;
@@ -37,6 +39,20 @@ impl JournalStore for ModelStore {
             let (above, up_to) = range(tables, page.seal);
             let rows = tables.journal.iter().filter(|row| row.id > above.max(page.after) && row.id <= up_to);
             Ok(rows.take(page.limit as usize).cloned().collect())
+        })
+    }
+
+    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
+        self.look(|tables, _| {
+            let of = tables.seen(sight, job)?;
+            let held = |row: &&JournalRow| match row.lease {
+                Some(lease) => of.job.lease == Some(lease) || of.ended_under(lease).is_some(),
+                None => row.jobs.len() == 1,
+            };
+            let named = tables.journal.iter().rev().filter(|row| row.jobs.contains(&job)).filter(held);
+            let mut rows: Vec<_> = named.take(JOB_ROWS_MAX as usize).cloned().collect();
+            rows.reverse();
+            Ok(rows.into_iter().map(|row| row_of_job(row, job, sight)).collect())
         })
     }
 }

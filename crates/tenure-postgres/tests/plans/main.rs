@@ -15,6 +15,7 @@ mod switches_endings;
 
 mod flat;
 mod flat_counts;
+mod flat_journal;
 mod flat_lists;
 
 mod snapshot;

@@ -1,4 +1,8 @@
-//! Jobs: create one or many, see, list, cancel, requeue, open.
+//! Jobs: create one or many, see one; what else is done with them has files of its own.
+
+mod journal;
+mod list;
+mod operate;
 
 use axum::extract::State;
 use axum::http::header::LOCATION;
@@ -6,26 +10,23 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tenure_core::name::{GateName, KindName, QueueName, TenantName};
+use tenure_core::name::{GateName, QueueName, TenantName};
 use tenure_core::webhook::OWN_QUEUE;
 use tenure_core::{Invalid, JobId, NewJob, Scope};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
-use tenure_store::record::JobFilter;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Reason, answer, ok};
+use super::{answer, ok};
 use crate::app::App;
-use crate::body::{self, Json, Text, at_most};
+use crate::body::{self, Text, at_most};
 use crate::caller::Caller;
-use crate::cursor::{self, Page};
 use crate::new_job;
 use crate::problem::Problem;
-use crate::query::{Query, Segments};
-use crate::wire::job::{EnqueuedLine, JobDocument, JobLine};
+use crate::query::Segments;
+use crate::wire::job::{EnqueuedLine, JobDocument};
 
 /// Most jobs of one batch.
 pub(super) const BATCH_MAX: usize = 1_000;
@@ -34,12 +35,13 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(list_jobs, enqueue_job))
+        .routes(routes!(list::list_jobs, enqueue_job))
         .routes(routes!(enqueue_jobs))
         .routes(routes!(show_job))
-        .routes(routes!(cancel_job))
-        .routes(routes!(requeue_job))
-        .routes(routes!(open_job))
+        .routes(routes!(journal::list_job_rows))
+        .routes(routes!(operate::cancel_job))
+        .routes(routes!(operate::requeue_job))
+        .routes(routes!(operate::open_job))
 }
 
 /// A new job. Only `kind` has to be said.
@@ -179,47 +181,6 @@ async fn enqueue_jobs(
     ok(&EnqueuedJobs { jobs: stored.iter().map(EnqueuedLine::from).collect() })
 }
 
-/// Which jobs to list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct ListJobs {
-    /// waiting, queued, retryable, running, succeeded, failed, dead or canceled
-    #[param(pattern = "^(waiting|queued|retryable|running|succeeded|failed|dead|canceled)$")]
-    state: Option<String>,
-    queue: Option<String>,
-    kind: Option<String>,
-    /// Only this tenant's; operators only
-    tenant: Option<String>,
-    /// Running, and not renewed for this long, such as 5m
-    #[param(pattern = "^[0-9]{1,9}(ms|s|m|h|d)$")]
-    stuck_for: Option<String>,
-    /// 1 to 200, 50 where nothing is said
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// The `next` of the page before
-    cursor: Option<String>,
-}
-
-/// List jobs, newest first
-#[utoipa::path(get, path = "/v1/jobs", tag = "jobs", params(ListJobs), security(("key" = ["read"])),
-    responses((status = 200, body = Page<JobLine>)))]
-async fn list_jobs(State(app): State<App>, caller: Caller, Query(asked): Query<ListJobs>) -> Result<Response, Problem> {
-    caller.need(Scope::Read)?;
-    let limit = cursor::limit(asked.limit)?;
-    let filter = JobFilter {
-        sight: caller.sight(parse::<TenantName>(asked.tenant.as_deref())?)?,
-        state: asked.state.as_deref().map(parse_state).transpose()?,
-        queue: parse::<QueueName>(asked.queue.as_deref())?,
-        kind: parse::<KindName>(asked.kind.as_deref())?,
-        before: cursor::read("jobs", asked.cursor.as_deref())?,
-        stuck_for: asked.stuck_for.map(|text| tenure_core::duration::parse("stuck_for", &text)).transpose()?,
-        limit: limit + 1,
-    };
-    let jobs = app.store.list_jobs(&filter).await?;
-    ok(&Page::cut("jobs", jobs, limit, |job| job.id.to_string(), |job| JobLine::from(job)))
-}
-
 /// One job with its attempts
 #[utoipa::path(get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = uuid::Uuid, Path)), security(("key" = ["read"])),
     responses((status = 200, body = JobDocument)))]
@@ -238,89 +199,6 @@ async fn show_job(State(app): State<App>, caller: Caller, path: Segments) -> Res
         None => None,
     };
     ok(&JobDocument::new(&job, gate.as_ref()))
-}
-
-/// How to cancel.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct CancelBody {
-    /// End a running job at once instead of asking its worker
-    #[serde(default)]
-    force: bool,
-    /// Why, in a person's words: it goes into the journal
-    #[serde(default)]
-    #[schema(max_length = 500)]
-    reason: Option<String>,
-}
-
-/// What a cancel did.
-#[derive(Debug, Serialize, ToSchema)]
-struct CanceledAnswer {
-    id: String,
-    /// now; requested of its worker; or before
-    canceled: &'static str,
-}
-
-/// Cancel a job
-///
-/// One that waits is canceled at once; the worker of a running one is asked, or fenced with `force`.
-#[utoipa::path(post, path = "/v1/jobs/{id}/cancel", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = CancelBody,
-    security(("key" = ["operate"])), responses((status = 200, body = CanceledAnswer)))]
-async fn cancel_job(
-    State(app): State<App>,
-    caller: Caller,
-    path: Segments,
-    Json(body, _held): Json<CancelBody>,
-) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
-    let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
-    let canceled = match app.store.cancel_job(CancelJob { sight, job, force: body.force, word }).await? {
-        Canceled::Now => "now",
-        Canceled::Requested => "requested",
-        Canceled::Before => "before",
-    };
-    ok(&CanceledAnswer { id: job.to_string(), canceled })
-}
-
-/// Where a job stands now.
-#[derive(Debug, Serialize, ToSchema)]
-struct StateAnswer {
-    id: String,
-    state: &'static str,
-}
-
-/// Revive a failed, dead or canceled job
-///
-/// Attempts and losses start again; the fence does not.
-#[utoipa::path(post, path = "/v1/jobs/{id}/requeue", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = Reason,
-    security(("key" = ["operate"])), responses((status = 200, body = StateAnswer)))]
-async fn requeue_job(
-    State(app): State<App>,
-    caller: Caller,
-    path: Segments,
-    Json(body, _held): Json<Reason>,
-) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
-    let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
-    app.store.requeue_job(RequeueJob { sight, job, word }).await?;
-    app.publish([job]);
-    ok(&StateAnswer { id: job.to_string(), state: "queued" })
-}
-
-/// Make a waiting job due now
-#[utoipa::path(post, path = "/v1/jobs/{id}/open", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = Reason,
-    security(("key" = ["operate"])), responses((status = 200, body = StateAnswer)))]
-async fn open_job(
-    State(app): State<App>,
-    caller: Caller,
-    path: Segments,
-    Json(body, _held): Json<Reason>,
-) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
-    let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
-    app.store.open_job(OpenJob { sight, job, word }).await?;
-    app.publish([job]);
-    ok(&StateAnswer { id: job.to_string(), state: "queued" })
 }
 
 /// The job that a caller asks for, its own tenant's.

@@ -18,6 +18,7 @@ on_each_store! {
     a_full_queue_says_so,
     a_waiting_job_is_opened_by_nobody_twice,
     payloads_come_back_as_they_were,
+    the_story_of_a_job_is_told,
 }
 
 async fn a_job_is_created_shown_canceled_and_revived(place: Place) {
@@ -145,4 +146,23 @@ async fn payloads_come_back_as_they_were(place: Place) {
         "{}",
         shown.text
     );
+}
+
+/// To operators with who and why; to its tenant without.
+async fn the_story_of_a_job_is_told(place: Place) {
+    let acme = place.key(Some("acme"), "enqueue,read,operate").await;
+    place.root.put("/v1/queues/default", json!({})).await.ok(200);
+    let id = text(&acme.post("/v1/jobs", json!({ "kind": "a" })).await.ok(201)["id"]).to_owned();
+    place.root.post(&format!("/v1/jobs/{id}/cancel"), json!({ "reason": "a mistake" })).await.ok(200);
+    place.root.post(&format!("/v1/jobs/{id}/requeue"), json!({})).await.ok(200);
+    let story = format!("/v1/jobs/{id}/journal");
+    let all = place.root.get(&story).await.ok(200);
+    let events =
+        |page: &Value| page["items"].as_array().unwrap().iter().map(|row| row["event"].clone()).collect::<Vec<_>>();
+    assert_eq!((events(&all), &all["next"]), (vec![json!("canceled"), json!("requeued")], &Value::Null));
+    assert_eq!((&all["items"][0]["reason"], &all["items"][0]["jobs"]), (&json!("a mistake"), &json!([id])));
+    let own = acme.get(&story).await.ok(200);
+    assert_eq!(events(&own), events(&all));
+    let told = |row: &Value| [&row["actor"], &row["reason"], &row["worker"]].iter().all(|said| said.is_null());
+    assert!(own["items"].as_array().unwrap().iter().all(told), "{own}");
 }

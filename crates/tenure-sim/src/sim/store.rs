@@ -144,6 +144,10 @@ impl JournalStore for Wire {
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.store.read_journal(page).await
     }
+
+    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
+        self.store.list_job_rows(sight, job).await
+    }
 }
 
 #[async_trait]

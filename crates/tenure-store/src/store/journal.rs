@@ -1,11 +1,13 @@
 //! The verbs of the journal.
 
 use async_trait::async_trait;
+use tenure_core::JobId;
 use tenure_core::journal::JournalRow;
 use tenure_core::seal::Seal;
 
 use crate::error::StoreError;
 use crate::journal::JournalPage;
+use crate::record::Sight;
 
 /// The record of every transition, and its seals.
 #[async_trait]
@@ -18,4 +20,9 @@ pub trait JournalStore: Send + Sync {
 
     /// Journal rows of one seal or of the unsealed tail, in id order.
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError>;
+
+    /// What happened to a job, in id order: the newest [`JOB_ROWS_MAX`](crate::journal::JOB_ROWS_MAX) rows of the leases
+    /// that held it and of acts on it alone. Each names no other job; a tenant is not told who wrote it and why.
+    /// `NotFound` for an unknown id and for a job out of sight alike.
+    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError>;
 }

@@ -309,6 +309,10 @@ impl JournalStore for Flaky {
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.inner.read_journal(page).await
     }
+
+    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
+        self.inner.list_job_rows(sight, job).await
+    }
 }
 
 #[async_trait]

@@ -1,6 +1,7 @@
-//! `tenure jobs show`: one job in full, its attempts as a timeline.
+//! `tenure jobs show`: one job in full, its attempts and what people did to it as a timeline.
 
 use clap::Args;
+use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::{JobId, State, Timestamp};
 use tenure_store::StoreError;
 use tenure_store::gate::GateRecord;
@@ -47,7 +48,8 @@ pub(super) async fn run(args: ShowArgs, session: &mut Session) -> Result<Answer,
         session.out.json(&JobDocument::new(&job, gate.as_ref()))?;
         return Ok(Answer::Done);
     }
-    print(&job, gate.as_ref(), &mut session.out);
+    let rows = store.list_job_rows(&sight, args.id).await?;
+    print(&job, &rows, gate.as_ref(), &mut session.out);
     Ok(Answer::Done)
 }
 
@@ -59,7 +61,7 @@ fn unless_unknown(error: StoreError) -> Result<Option<GateRecord>, StoreError> {
     }
 }
 
-fn print(job: &JobRecord, gate: Option<&GateRecord>, out: &mut Output) {
+fn print(job: &JobRecord, rows: &[JournalRow], gate: Option<&GateRecord>, out: &mut Output) {
     let now = moment::now();
     let when = |at: Timestamp| format!("{}  ({})", moment::absolute(at), moment::relative(at, now));
     let summary = &job.summary;
@@ -105,7 +107,7 @@ fn print(job: &JobRecord, gate: Option<&GateRecord>, out: &mut Output) {
         block("Result", result.as_str(), out);
     }
     out.line(Paint::Bold.apply("Timeline", out.color()));
-    out.table(&timeline(job, gate, now));
+    out.table(&timeline(job, rows, gate, now));
 }
 
 /// A JSON document with a heading, indented.
@@ -117,21 +119,26 @@ fn block(title: &str, json: &str, out: &mut Output) {
     out.line("");
 }
 
-fn timeline(job: &JobRecord, gate: Option<&GateRecord>, now: Timestamp) -> Table {
+fn timeline(job: &JobRecord, rows: &[JournalRow], gate: Option<&GateRecord>, now: Timestamp) -> Table {
     let mut table = Table::new(&["WHEN", "", "WHAT", "LEASE", "WORKER", "TOOK", "DETAIL"]);
-    let mut row = |at: Timestamp, what: Cell, rest: [Cell; 4]| {
-        let mut cells = vec![moment::absolute(at).into(), Cell::dim(moment::relative(at, now)), what];
-        cells.extend(rest);
-        table.row(cells);
-    };
+    let mut lines: Vec<(Timestamp, Cell, [Cell; 4])> = Vec::new();
+    let mut row = |at: Timestamp, what: Cell, rest: [Cell; 4]| lines.push((at, what, rest));
     let none = Cell::default;
     row(job.summary.created_at, "enqueued".into(), [none(), none(), none(), none()]);
     for attempt in &job.attempts {
         let what = Cell::painted(what(attempt), Paint::of_ending(attempt.how));
         let took = attempt.started_at.map_or_else(String::new, |start| moment::span(attempt.ended_at.since(start)));
         let worker = attempt.worker.clone().unwrap_or_default();
-        let detail = attempt.error.as_ref().map(error_text).unwrap_or_default();
+        let detail = match &attempt.error {
+            Some(error) => error_text(error),
+            None => ending_of(rows, attempt).map(said).unwrap_or_default(),
+        };
         row(attempt.ended_at, what, [Cell::number(attempt.lease), worker.into(), took.into(), detail.into()]);
+    }
+    for act in rows.iter().filter(|row| is_act(row.event)) {
+        let what = Cell::painted(act.event.as_str().replace('_', " "), Paint::of_event(act.event));
+        let lease = act.lease.map_or_else(none, Cell::number);
+        row(act.at, what, [lease, none(), none(), said(act).into()]);
     }
     if let (State::Running, Some(lease), Some(expires)) = (job.summary.state, job.lease, job.lease_expires_at) {
         let worker = job.summary.locked_by.clone().unwrap_or_default();
@@ -147,7 +154,37 @@ fn timeline(job: &JobRecord, gate: Option<&GateRecord>, now: Timestamp) -> Table
         };
         row(job.summary.run_at, "due".into(), [none(), none(), none(), detail.into()]);
     }
+    // What happened at one moment stays as it was found.
+    lines.sort_by_key(|(at, ..)| *at);
+    for (at, what, rest) in lines {
+        let mut cells = vec![moment::absolute(at).into(), Cell::dim(moment::relative(at, now)), what];
+        cells.extend(rest);
+        table.row(cells);
+    }
     table
+}
+
+/// What happened to a job beside its attempts.
+fn is_act(event: JournalEvent) -> bool {
+    matches!(
+        event,
+        JournalEvent::CancelRequested | JournalEvent::Requeued | JournalEvent::Opened | JournalEvent::Refused
+    )
+}
+
+/// The row that an attempt's ending left.
+fn ending_of<'r>(rows: &'r [JournalRow], attempt: &AttemptRecord) -> Option<&'r JournalRow> {
+    rows.iter().find(|row| row.event == JournalEvent::Ended(attempt.how) && row.lease == Some(attempt.lease))
+}
+
+/// Who said so, and why.
+fn said(row: &JournalRow) -> String {
+    match (&row.actor, &row.reason) {
+        (Some(actor), Some(reason)) => printable(&format!("by {actor}: {reason}")),
+        (Some(actor), None) => printable(&format!("by {actor}")),
+        (None, Some(reason)) => printable(reason),
+        (None, None) => String::new(),
+    }
 }
 
 fn what(attempt: &AttemptRecord) -> String {
