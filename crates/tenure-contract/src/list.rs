@@ -286,6 +286,10 @@ macro_rules! each_case {
             concurrent_seals_do_not_fork_the_chain,
             an_anchor_tells_when_the_chain_was_cut,
             rows_not_sealed_yet_are_the_tail,
+            // search
+            jobs_are_listed_by_the_time_they_were_created,
+            jobs_are_found_by_a_text_in_their_payload,
+            a_search_goes_on_where_it_stopped,
             // job_rows
             the_story_of_a_job_has_everything_that_happened_to_it,
             the_story_of_a_job_is_told_to_its_tenant_without_names,

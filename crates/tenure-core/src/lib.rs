@@ -60,6 +60,7 @@ pub mod priority;
 pub mod duration;
 pub mod id;
 pub mod time;
+pub mod when;
 
 pub use apply::{Applied, Effect, Event, Job, Refused, Rules, apply};
 pub use backoff::Backoff;
@@ -81,3 +82,4 @@ pub use run::{Part, RunId, RunState};
 pub use time::Timestamp;
 pub use unique::Unique;
 pub use webhook::{EndpointId, Events};
+pub use when::When;

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use tenure_core::apply::Rules;
-use tenure_core::{Backoff, How, JobId, Json, LeaseNo, NewJob, State};
+use tenure_core::{Backoff, JobId, Json, LeaseNo, NewJob, State};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob, Word};
-use tenure_store::record::{AttemptRecord, JobFilter, JobRecord, JobSummary, Sight};
+use tenure_store::record::{AttemptRecord, JobFilter, JobRecord, JobSummary, JobsFound, Sight, check_search};
 use tenure_store::{JobStore, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -18,7 +18,7 @@ use crate::gather;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
-use crate::value::{count, get, how, job_id, millis, named, priority, state, time, time_maybe};
+use crate::value::{count, get, how, job_id, named, priority, state, time, time_maybe};
 use crate::wall::Seen;
 
 /// From so many jobs on an enqueue is bulk work.
@@ -74,11 +74,13 @@ impl JobStore for PgStore {
 
     async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError> {
         filter.check()?;
-        let ids: Vec<Uuid> = self.list_ids(filter).await?.iter().map(|row| get(row, "id")).collect::<Result<_, _>>()?;
-        let rows = self.show(&filter.sight, &ids).await?;
-        // A job may have moved on between the two reads; it is left out rather than shown under the wrong state.
-        let jobs = rows.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
-        Ok(jobs.into_iter().filter(|job| filter.state.is_none_or(|state| state == job.state)).collect())
+        self.list(filter).await
+    }
+
+    async fn search_jobs(&self, filter: &JobFilter, text: &str) -> Result<JobsFound, StoreError> {
+        filter.check()?;
+        check_search(text)?;
+        self.search(filter, &text.to_ascii_lowercase()).await
     }
 
     async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {
@@ -126,51 +128,10 @@ impl PgStore {
         Ok(())
     }
 
-    async fn show(&self, sight: &Sight, ids: &[Uuid]) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn show(&self, sight: &Sight, ids: &[Uuid]) -> Result<Vec<Row>, StoreError> {
         let tenant = tenant(sight);
         let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&tenant, Type::TEXT)];
         self.call_within(tenant.as_deref(), Desk::Long, statement::SHOW_JOBS, &params).await
-    }
-
-    /// The ids of a page, each state by the index that keeps it flat.
-    async fn list_ids(&self, filter: &JobFilter) -> Result<Vec<Row>, StoreError> {
-        let tenant = tenant(&filter.sight);
-        let queue = filter.queue.as_ref().map(ToString::to_string);
-        let kind = filter.kind.as_ref().map(ToString::to_string);
-        let before = filter.before.map(|job| *job.as_uuid());
-        let limit = i64::from(filter.limit);
-        let common: [Param<'_>; 5] = [
-            (&tenant, Type::TEXT),
-            (&queue, Type::TEXT),
-            (&kind, Type::TEXT),
-            (&before, Type::UUID),
-            (&limit, Type::INT8),
-        ];
-        let list = async |statement, params: Vec<Param<'_>>| {
-            self.call_within(tenant.as_deref(), Desk::Long, statement, &params).await
-        };
-        if filter.stuck_for.is_some() || filter.state == Some(State::Running) {
-            let (stuck, now) = (filter.stuck_for.map(millis), self.moment());
-            let own: [Param<'_>; 2] = [(&stuck, Type::INT8), (&now, Type::TIMESTAMPTZ)];
-            return list(statement::LIST_RUNNING, [common.as_slice(), &own].concat()).await;
-        }
-        let ready = |code: i16| (statement::LIST_READY, code);
-        let ended = |how: How| (statement::LIST_UNSUCCESSFUL, how.code());
-        let (statement, code) = match filter.state {
-            Some(State::Queued) => ready(0),
-            Some(State::Retryable) => ready(1),
-            Some(State::Waiting) => ready(2),
-            Some(State::Failed) => ended(How::Failed),
-            Some(State::Dead) => ended(How::Dead),
-            Some(State::Canceled) => ended(How::Canceled),
-            None | Some(State::Succeeded | State::Running) => {
-                let succeeded = filter.state.is_some();
-                let own: [Param<'_>; 1] = [(&succeeded, Type::BOOL)];
-                return list(statement::LIST_JOBS, [common.as_slice(), &own].concat()).await;
-            }
-        };
-        let own: [Param<'_>; 1] = [(&code, Type::INT2)];
-        list(statement, [common.as_slice(), &own].concat()).await
     }
 }
 
@@ -178,7 +139,7 @@ pub(crate) fn tenant(sight: &Sight) -> Option<String> {
     sight.tenant().map(ToString::to_string)
 }
 
-fn summary(row: &Row) -> Result<JobSummary, StoreError> {
+pub(crate) fn summary(row: &Row) -> Result<JobSummary, StoreError> {
     Ok(JobSummary {
         id: job_id(row, "id")?,
         tenant: named(row, "tenant")?,

@@ -52,6 +52,7 @@ mod jobs;
 mod journal;
 mod lease;
 mod lines;
+mod list;
 mod page;
 mod run;
 mod schedule;

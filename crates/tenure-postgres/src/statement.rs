@@ -102,6 +102,8 @@ statements! {
     LIST_RUNNING = "list_running";
     /// Ids of failed, dead or canceled jobs.
     LIST_UNSUCCESSFUL = "list_unsuccessful";
+    /// Jobs whose payload contains a text.
+    SEARCH_JOBS = "search_jobs";
     /// Queues with counts.
     LIST_QUEUES = "list_queues";
     /// How attempts ended lately.

@@ -38,6 +38,11 @@ impl<T> Page<T> {
         Self { items: rows.iter().map(line).collect(), next }
     }
 
+    /// A page of a walk that may have stopped before the page was full, or with nothing on it; `next` is where it goes on.
+    pub(crate) fn walked(list: &str, items: Vec<T>, next: Option<impl Display>) -> Self {
+        Self { items, next: next.map(|place| write(list, &place.to_string())) }
+    }
+
     /// A list that is short enough for one page.
     pub(crate) fn whole(items: Vec<T>) -> Self {
         Self { items, next: None }

@@ -5,11 +5,11 @@
 
 use rusqlite::named_params;
 use tenure_core::{How, JobId, State, Timestamp};
-use tenure_store::record::{JobFilter, JobSummary, Sight};
+use tenure_store::record::{JobFilter, JobSummary, JobsFound, SEARCHED_BYTES_MAX, SEARCHED_MAX, SEARCHED_PAGE, Sight};
 
 use crate::fault::Result;
 use crate::queue;
-use crate::row::{job_id, ready_code};
+use crate::row::{blob, job_id, ready_code, text};
 use crate::show;
 use crate::tx::{Params, Tx};
 
@@ -22,7 +22,10 @@ const LIST_UNUSUAL: &str = include_str!("sql/list_unusual.sql");
 const LIST_RUNNING: &str = include_str!("sql/list_running.sql");
 const LIST_SUCCEEDED: &str = include_str!("sql/list_succeeded.sql");
 const LIST_UNSUCCESSFUL: &str = include_str!("sql/list_unsuccessful.sql");
+const FIND_PAYLOAD: &str = include_str!("sql/find_payload.sql");
 
+/// Before every id.
+const FIRST_ID: [u8; 16] = [0; 16];
 /// Behind every id.
 const LAST_ID: [u8; 16] = [0xff; 16];
 
@@ -30,6 +33,37 @@ const LAST_ID: [u8; 16] = [0xff; 16];
 pub(crate) fn list_jobs(tx: &Tx<'_>, filter: &JobFilter) -> Result<Vec<JobSummary>> {
     let Some(scope) = Scope::of(tx, filter)? else { return Ok(Vec::new()) };
     find_ids(tx, filter, &scope)?.into_iter().map(|job| show::summarize(tx, job)).collect()
+}
+
+/// Jobs that match and contain a text, which is in lower case.
+pub(crate) fn search_jobs(tx: &Tx<'_>, filter: &JobFilter, wanted: &str) -> Result<JobsFound> {
+    let mut found = JobsFound::default();
+    let Some(scope) = Scope::of(tx, filter)? else { return Ok(found) };
+    let (mut page, mut bytes) = (JobFilter { limit: SEARCHED_PAGE, ..filter.clone() }, 0);
+    loop {
+        let ids = find_ids(tx, &page, &scope)?;
+        for job in &ids {
+            let is_full = found.jobs.len() == filter.limit as usize;
+            if is_full || found.looked_at == SEARCHED_MAX || bytes > SEARCHED_BYTES_MAX {
+                return Ok(found);
+            }
+            found.looked_at += 1;
+            found.next = Some(*job);
+            let payload = tx.one(FIND_PAYLOAD, named_params! { ":job": blob(job) }, |row| {
+                let payload = text(row, 0)?;
+                Ok((payload.len() as u64, payload.to_ascii_lowercase().contains(wanted)))
+            })?;
+            let (length, is_found) = payload.unwrap_or_default();
+            bytes += length;
+            if is_found {
+                found.jobs.push(show::summarize(tx, *job)?);
+            }
+        }
+        if ids.len() < SEARCHED_PAGE as usize {
+            return Ok(JobsFound { next: None, ..found });
+        }
+        page.before = ids.last().copied();
+    }
 }
 
 /// Names as the numbers that the tables know.
@@ -58,13 +92,18 @@ impl Scope {
 
 /// One statement per way in; the most selective condition leads.
 fn find_ids(tx: &Tx<'_>, filter: &JobFilter, scope: &Scope) -> Result<Vec<JobId>> {
-    let before = filter.before.map_or(LAST_ID, |job| job.as_uuid().into_bytes());
+    let (from, before) = filter.ids();
+    let from = from.map_or(FIRST_ID, |job| job.as_uuid().into_bytes());
+    let before = before.map_or(LAST_ID, |job| job.as_uuid().into_bytes());
+    let since = filter.since.map_or(i64::MIN, Timestamp::as_micros);
+    let until = filter.until.map_or(i64::MAX, Timestamp::as_micros);
     let kind = filter.kind.as_ref().map(|kind| kind.as_str());
     let limit = filter.limit;
     let (tenant, queue) = (scope.tenant, scope.queue);
     let ids = |sql: &'static str, extra: Params<'_>| {
         let all = named_params! {
             ":before": before, ":tenant": tenant, ":queue": queue, ":kind": kind, ":limit": limit,
+            ":from": from, ":since": since, ":until": until,
         };
         let params: Vec<_> = all.iter().chain(extra).copied().collect();
         tx.all(sql, &params, |row| job_id(row, 0))

@@ -17,7 +17,7 @@ use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, Operat
 use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
-use tenure_store::record::{JobFilter, JobRecord, JobSummary, Sight};
+use tenure_store::record::{JobFilter, JobRecord, JobSummary, JobsFound, Sight, check_search};
 use tenure_store::{
     CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
 };
@@ -141,6 +141,13 @@ impl JobStore for SqliteStore {
         filter.check()?;
         let filter = filter.clone();
         self.read(move |tx| list::list_jobs(tx, &filter)).await
+    }
+
+    async fn search_jobs(&self, filter: &JobFilter, text: &str) -> Result<JobsFound, StoreError> {
+        filter.check()?;
+        check_search(text)?;
+        let (filter, text) = (filter.clone(), text.to_ascii_lowercase());
+        self.read(move |tx| list::search_jobs(tx, &filter, &text)).await
     }
 
     async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {

@@ -200,8 +200,8 @@ impl OperationRecord {
             queue: self.queue.clone(),
             kind: self.kind.clone(),
             before: Some(self.progress.cursor.unwrap_or(self.id)),
-            stuck_for: None,
             limit,
+            ..JobFilter::default()
         }
     }
 

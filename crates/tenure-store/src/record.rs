@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::apply::Rules;
-use tenure_core::name::{GateName, KindName, QueueName, TenantName};
+use tenure_core::name::{GateName, KindName, QueueName, TenantName, check_text};
 use tenure_core::{How, Invalid, JobId, Json, LeaseNo, Priority, State, Timestamp};
 
 /// Whose jobs a caller may see and touch.
@@ -135,13 +135,28 @@ pub struct JobFilter {
     pub before: Option<JobId>,
     /// Running, and not renewed for this long.
     pub stuck_for: Option<Duration>,
+    /// Only jobs created then or later. They are found by the time in their ids, give or take an hour: one whose producer
+    /// had a clock that was further off is left out.
+    pub since: Option<Timestamp>,
+    /// Only jobs created before, found likewise.
+    pub until: Option<Timestamp>,
     /// At most this many, 1..=1,000.
     pub limit: u32,
 }
 
 impl Default for JobFilter {
     fn default() -> Self {
-        Self { sight: Sight::All, state: None, queue: None, kind: None, before: None, stuck_for: None, limit: 20 }
+        Self {
+            sight: Sight::All,
+            state: None,
+            queue: None,
+            kind: None,
+            before: None,
+            stuck_for: None,
+            since: None,
+            until: None,
+            limit: 20,
+        }
     }
 }
 
@@ -150,6 +165,42 @@ impl JobFilter {
     pub fn check(&self) -> Result<(), Invalid> {
         crate::operate::check_batch(self.limit)
     }
+
+    /// Between which ids its jobs are, the first one included: an id is made when its job is, give or take an hour.
+    pub fn ids(&self) -> (Option<JobId>, Option<JobId>) {
+        const SLACK: Duration = Duration::from_secs(3_600);
+        let from = self.since.map(|since| JobId::from_parts(since.minus(SLACK), [0; 10]));
+        let until = self.until.map(|until| JobId::from_parts(until.plus(SLACK), [0xff; 10]));
+        (from, until.into_iter().chain(self.before).min())
+    }
+
+    /// Whether a job of this age is meant.
+    pub fn meets(&self, created_at: Timestamp) -> bool {
+        self.since.is_none_or(|since| created_at >= since) && self.until.is_none_or(|until| created_at < until)
+    }
+}
+
+/// Most jobs that one search looks into.
+pub const SEARCHED_MAX: u32 = 10_000;
+/// Most bytes of payloads that one search reads, give or take a page.
+pub const SEARCHED_BYTES_MAX: u64 = 64 << 20;
+/// Jobs that a search looks into at a time.
+pub const SEARCHED_PAGE: u32 = 250;
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobsFound {
+    /// Newest first.
+    pub jobs: Vec<JobSummary>,
+    /// How many jobs were looked into.
+    pub looked_at: u32,
+    /// Where to go on, as `before`; `None` when nothing is left.
+    pub next: Option<JobId>,
+}
+
+/// Refuses a text to search for that is none.
+pub fn check_search(text: &str) -> Result<(), Invalid> {
+    check_text("text", text)
 }
 
 /// A queue and what is in it.

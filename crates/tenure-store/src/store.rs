@@ -23,7 +23,7 @@ use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, 
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
 use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use crate::record::{
-    EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, SecondWall, Sight, Violation,
+    EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, SecondWall, Sight, Violation,
 };
 use crate::run::{
     AddToRun, Added, AdvancePage, CancelRun, FoldedRuns, NewRun, OperatePartition, PageFound, PartitionFilter,
@@ -85,6 +85,11 @@ pub trait JobStore: Send + Sync {
 
     /// Jobs that match, newest first.
     async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError>;
+
+    /// Jobs that match and whose payload contains a text, newest first: its JSON as the store writes it, letters a to z in
+    /// either case, no wildcards. Looks into at most [`SEARCHED_MAX`](crate::record::SEARCHED_MAX) jobs, and says where to
+    /// go on.
+    async fn search_jobs(&self, filter: &JobFilter, text: &str) -> Result<JobsFound, StoreError>;
 
     /// Ends a job nobody holds; asks the holder of a running one, or fences it with `force`.
     async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError>;

@@ -41,6 +41,7 @@ mod journal;
 mod refuse;
 mod registry;
 mod schedule;
+mod search;
 mod session;
 
 mod against_model;
@@ -80,6 +81,7 @@ pub use self::operation::*;
 pub use self::refuse::*;
 pub use self::registry::*;
 pub use self::schedule::*;
+pub use self::search::*;
 pub use self::session::*;
 pub use self::webhook::*;
 

@@ -6,7 +6,7 @@ use tenure_core::new_job::Due;
 use tenure_core::{Event, Job, JobId, Line, NewJob, Refused, State, Timestamp};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
-use tenure_store::record::{JobFilter, JobRecord, JobSummary, Sight};
+use tenure_store::record::{JobFilter, JobRecord, JobSummary, JobsFound, SEARCHED_MAX, Sight, check_search};
 use tenure_store::{JobStore, StoreError};
 
 use super::ModelStore;
@@ -35,6 +35,26 @@ impl JobStore for ModelStore {
         self.look(|tables, now| {
             let newest_first = tables.jobs.values().rev().filter(|row| matches(tables, row, filter, now));
             Ok(newest_first.take(filter.limit as usize).map(|row| record(tables, row).summary).collect())
+        })
+    }
+
+    async fn search_jobs(&self, filter: &JobFilter, text: &str) -> Result<JobsFound, StoreError> {
+        filter.check()?;
+        check_search(text)?;
+        self.look(|tables, now| {
+            let mut found = JobsFound::default();
+            for row in tables.jobs.values().rev().filter(|row| matches(tables, row, filter, now)) {
+                if found.looked_at == SEARCHED_MAX || found.jobs.len() == filter.limit as usize {
+                    return Ok(found);
+                }
+                found.looked_at += 1;
+                found.next = Some(row.asked.id);
+                let payload = row.asked.payload.as_str().to_ascii_lowercase();
+                if payload.contains(&text.to_ascii_lowercase()) {
+                    found.jobs.push(record(tables, row).summary);
+                }
+            }
+            Ok(JobsFound { next: None, ..found })
         })
     }
 
@@ -191,6 +211,7 @@ fn matches(tables: &Tables, row: &Row, filter: &JobFilter, now: Timestamp) -> bo
         && filter.queue.as_ref().is_none_or(|queue| *queue == row.asked.queue)
         && filter.kind.as_ref().is_none_or(|kind| *kind == row.asked.kind)
         && filter.before.is_none_or(|before| row.asked.id < before)
+        && filter.meets(row.created_at)
         && filter.stuck_for.is_none_or(|stuck| quiet_since.is_some_and(|since| now.since(since) >= stuck))
 }
 

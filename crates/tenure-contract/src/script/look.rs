@@ -105,6 +105,7 @@ pub(super) async fn list(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, 
         before,
         stuck_for: line.duration("stuck")?,
         limit: line.parsed("limit")?.unwrap_or(100),
+        ..JobFilter::default()
     };
     let expected = line.expectation().ok_or("list needs the jobs after ->")?;
     let got = match run.t.store.list_jobs(&filter).await {

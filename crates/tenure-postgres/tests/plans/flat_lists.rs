@@ -21,9 +21,13 @@ async fn flat_lists_beside_a_full_house() {
     for mode in ["auto", "force_generic_plan", "force_custom_plan"] {
         session.run(&format!("set plan_cache_mode = {mode}; deallocate all")).await;
         // Any job, newest first and from the middle; succeeded ones from there; queued; dead, likewise.
-        let pages = |before: &str, more: &str| format!("(null, 'default', null, {before}, {PAGE}, {more})");
-        page(&session, statement::LIST_JOBS, &[pages("null", "false"), pages(MIDDLE, "false"), pages(MIDDLE, "true")])
-            .await;
+        let pages =
+            |before: &str, more: &str| format!("(null, 'default', null, {before}, {PAGE}, null, null, null, {more})");
+        // And created in some time, of which the ids tell where it is.
+        let within = "'01900000-0000-7000-8000-000000010000', now() - interval '1 day', now() + interval '1 day'";
+        let within = format!("(null, 'default', null, {MIDDLE}, {PAGE}, {within}, false)");
+        let calls = [pages("null", "false"), pages(MIDDLE, "false"), pages(MIDDLE, "true"), within];
+        page(&session, statement::LIST_JOBS, &calls).await;
         page(&session, statement::LIST_READY, &[pages("null", "0::smallint")]).await;
         page(&session, statement::LIST_UNSUCCESSFUL, &[pages("null", "4::smallint"), pages(MIDDLE, "4::smallint")])
             .await;

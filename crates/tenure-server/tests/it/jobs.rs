@@ -19,6 +19,7 @@ on_each_store! {
     a_waiting_job_is_opened_by_nobody_twice,
     payloads_come_back_as_they_were,
     the_story_of_a_job_is_told,
+    jobs_are_found_by_time_and_text,
 }
 
 async fn a_job_is_created_shown_canceled_and_revived(place: Place) {
@@ -165,4 +166,32 @@ async fn the_story_of_a_job_is_told(place: Place) {
     assert_eq!(events(&own), events(&all));
     let told = |row: &Value| [&row["actor"], &row["reason"], &row["worker"]].iter().all(|said| said.is_null());
     assert!(own["items"].as_array().unwrap().iter().all(told), "{own}");
+}
+
+/// The cursor of a search goes on where it stopped; a moment is a date or a duration.
+async fn jobs_are_found_by_time_and_text(place: Place) {
+    let mut made = Vec::new();
+    for number in 0..3 {
+        let body = json!({ "kind": "a", "payload": { "Customer": number } });
+        made.push(place.root.post("/v1/jobs", body).await.ok(201)["id"].clone());
+    }
+    let ids = |page: &Value| page["items"].as_array().unwrap().iter().map(|job| job["id"].clone()).collect::<Vec<_>>();
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = place.root.get(&format!("/v1/jobs?text=customer&since=1h&limit=1{cursor}")).await.ok(200);
+        found.extend(ids(&page));
+        let Some(next) = page["next"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    found.reverse();
+    assert_eq!(found, made);
+    for nothing in ["text=nobody", "text=%25", "until=1h", "since=2999-01-01T00:00:00Z"] {
+        let page = place.root.get(&format!("/v1/jobs?{nothing}")).await.ok(200);
+        assert_eq!((ids(&page), &page["next"]), (vec![], &Value::Null), "{nothing}");
+    }
+    for (field, bad) in [("since", "yesterday"), ("until", ""), ("text", "")] {
+        let refused = place.root.get(&format!("/v1/jobs?{field}={bad}")).await;
+        assert_eq!(refused.code(422), "invalid", "{field}: {}", refused.text);
+    }
 }

@@ -20,7 +20,9 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
-use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use tenure_store::record::{
+    EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, Sight, Violation,
+};
 use tenure_store::usage::{UsageFilter, UsageTotal};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, CacheStore, GateStore, JobStore, JournalStore, Store, StoreError, WakeStore};
@@ -63,6 +65,10 @@ impl JobStore for Wire {
 
     async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError> {
         self.store.list_jobs(filter).await
+    }
+
+    async fn search_jobs(&self, filter: &JobFilter, text: &str) -> Result<JobsFound, StoreError> {
+        self.store.search_jobs(filter, text).await
     }
 
     async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {

@@ -4,9 +4,10 @@
 select attempt.job
 from attempt
 cross join job on job.id = attempt.job
-where attempt.job < :before and +attempt.final = 1 and +attempt.how = :code
+where attempt.job < :before and attempt.job >= :from and +attempt.final = 1 and +attempt.how = :code
   and (:tenant is null or job.tenant = :tenant)
   and (:queue is null or job.queue = :queue)
   and (:kind is null or job.kind = :kind)
+  and job.created_at >= :since and job.created_at < :until
 order by attempt.job desc
 limit :limit;

@@ -3,9 +3,10 @@
 select ready.job
 from ready indexed by ready_unusual
 cross join job on job.id = ready.job
-where ready.state <> 1 and ready.state = :code and ready.job < :before
+where ready.state <> 1 and ready.state = :code and ready.job < :before and ready.job >= :from
   and (:tenant is null or job.tenant = :tenant)
   and (:queue is null or job.queue = :queue)
   and (:kind is null or job.kind = :kind)
+  and job.created_at >= :since and job.created_at < :until
 order by ready.job desc
 limit :limit;

@@ -20,6 +20,7 @@ fn steps(conn: &Connection, name: &str) -> i32 {
     let mut list = conn.prepare(&fs::read_to_string(path).unwrap()).unwrap();
     let params = named_params! {
         ":before": [0xff_u8; 16], ":tenant": 1, ":queue": 1, ":kind": "noop", ":limit": 20, ":code": 1,
+        ":from": [0_u8; 16], ":since": 0, ":until": i64::MAX,
     };
     let params: Vec<_> = params.iter().filter(|(name, _)| list.parameter_index(name).unwrap().is_some()).collect();
     for (name, value) in &params {

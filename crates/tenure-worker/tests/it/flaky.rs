@@ -19,7 +19,9 @@ use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, Operat
 use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
-use tenure_store::record::{EndingCount, JobFilter, JobRecord, JobSummary, Migration, QueueRecord, Sight, Violation};
+use tenure_store::record::{
+    EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, Sight, Violation,
+};
 use tenure_store::usage::{UsageFilter, UsageTotal};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{
@@ -222,6 +224,10 @@ impl JobStore for Flaky {
 
     async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError> {
         self.inner.list_jobs(filter).await
+    }
+
+    async fn search_jobs(&self, filter: &JobFilter, text: &str) -> Result<JobsFound, StoreError> {
+        self.inner.search_jobs(filter, text).await
     }
 
     async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_core::name::{KindName, QueueName, TenantName};
-use tenure_core::{JobId, State, Timestamp};
+use tenure_core::{JobId, State, Timestamp, When};
+use tenure_store::Store;
 use tenure_store::record::{JobFilter, JobSummary};
 
 use super::state;
@@ -26,6 +27,8 @@ Examples:
   tenure jobs list --recent 100 --queue mail   the 100 newest of a queue
   tenure jobs list --state dead                dead letters
   tenure jobs list --stuck 5m                  running, and silent for five minutes
+  tenure jobs list --since 1h --until 10m      created in that time
+  tenure jobs list --text ORDER-42             whose payload contains this
   tenure jobs list --before ID                 the page after the one that ended with ID
   tenure jobs list --json                      one JSON array";
 
@@ -53,6 +56,15 @@ pub(super) struct ListArgs {
     /// Only running jobs whose worker was silent for this long, such as 5m
     #[arg(long, value_name = "DURATION", value_parser = stuck)]
     stuck: Option<Duration>,
+    /// Only jobs created then or later: a date, or how long ago, such as 1h
+    #[arg(long, value_name = "WHEN", value_parser = since)]
+    since: Option<When>,
+    /// Only jobs created before: likewise
+    #[arg(long, value_name = "WHEN", value_parser = until)]
+    until: Option<When>,
+    /// Only jobs whose payload contains this, letters in either case
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
 }
 
 pub(super) async fn run(args: ListArgs, session: &mut Session) -> Result<Answer, Failure> {
@@ -63,16 +75,26 @@ pub(super) async fn run(args: ListArgs, session: &mut Session) -> Result<Answer,
         kind: args.kind,
         before: args.before,
         stuck_for: args.stuck,
+        since: args.since.map(|when| when.at(moment::now())),
+        until: args.until.map(|when| when.at(moment::now())),
         limit: args.limit,
     };
-    let jobs = session.store().await?.list_jobs(&filter).await?;
+    let store = session.store().await?;
+    let jobs = match &args.text {
+        Some(text) => search(&*store, &filter, text).await?,
+        None => store.list_jobs(&filter).await?,
+    };
     if session.out.is_json() {
         session.out.json(&jobs.iter().map(JobLine::from).collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
     if jobs.is_empty() {
         let everything = JobFilter { limit: filter.limit, ..JobFilter::default() };
-        let nothing = if filter == everything { "No jobs yet. Try: tenure enqueue sleep" } else { "No such jobs." };
+        let nothing = if filter == everything && args.text.is_none() {
+            "No jobs yet. Try: tenure enqueue sleep"
+        } else {
+            "No such jobs."
+        };
         session.out.line(nothing);
         return Ok(Answer::Done);
     }
@@ -81,6 +103,20 @@ pub(super) async fn run(args: ListArgs, session: &mut Session) -> Result<Answer,
         session.out.line(format!("\nThere may be more: add --before {}", last.id));
     }
     Ok(Answer::Done)
+}
+
+/// Goes on until there are enough or nothing is left: one call looks into a bounded number of jobs.
+async fn search(store: &dyn Store, filter: &JobFilter, text: &str) -> Result<Vec<JobSummary>, Failure> {
+    let (mut rest, mut jobs) = (filter.clone(), Vec::new());
+    loop {
+        let found = store.search_jobs(&rest, text).await?;
+        rest.limit -= found.jobs.len() as u32;
+        jobs.extend(found.jobs);
+        rest.before = found.next;
+        if rest.limit == 0 || rest.before.is_none() {
+            return Ok(jobs);
+        }
+    }
 }
 
 /// Also what `dead list --each` shows.
@@ -132,4 +168,12 @@ pub(super) fn note(job: &JobSummary, now: Timestamp) -> String {
 
 fn stuck(text: &str) -> Result<Duration, String> {
     tenure_core::duration::parse("stuck", text).map_err(limit)
+}
+
+fn since(text: &str) -> Result<When, String> {
+    When::parse("since", text).map_err(limit)
+}
+
+fn until(text: &str) -> Result<When, String> {
+    When::parse("until", text).map_err(limit)
 }
