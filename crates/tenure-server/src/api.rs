@@ -7,6 +7,7 @@ mod health;
 mod jobs;
 mod keys;
 mod leases;
+mod metrics;
 mod operations;
 mod problems;
 mod queues;
@@ -29,6 +30,7 @@ use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::metrics::measure;
 use crate::problem::{METHOD_NOT_ALLOWED, NOT_FOUND, Problem};
 
 pub(crate) use webhooks::has_callbacks;
@@ -54,7 +56,9 @@ pub(crate) fn router(app: &App, pages: Option<Router>) -> Router {
         }
         None => calls.fallback(no_such_path),
     };
-    calls.layer(middleware::from_fn(add_headers))
+    calls
+        .layer(middleware::from_fn(add_headers))
+        .layer(middleware::from_fn_with_state(app.clone(), measure))
 }
 
 async fn no_such_path() -> Problem {
@@ -77,6 +81,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(workers::routes())
         .merge(leases::routes())
         .merge(stats::routes())
+        .merge(metrics::routes())
         .merge(usage::routes())
         .merge(audit::routes())
         .merge(tenants::routes())

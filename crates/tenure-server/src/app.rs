@@ -19,6 +19,7 @@ use tower_service::Service;
 use crate::api::has_callbacks;
 use crate::caller::Caller;
 use crate::keyring::Keyring;
+use crate::metrics::Metrics;
 use crate::new_job::Ids;
 use crate::options::Options;
 use crate::problem::{INTERNAL, Problem};
@@ -30,6 +31,7 @@ pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: Arc<Options>,
     pub(crate) keyring: Arc<Keyring>,
+    pub(crate) metrics: Arc<Metrics>,
     /// Claims that wait.
     pub(crate) waiters: Arc<Waiters>,
     /// KiB of bodies that may yet be read.
@@ -62,6 +64,7 @@ impl App {
         Self {
             store,
             keyring: Arc::default(),
+            metrics: Arc::default(),
             waiters: Arc::new(waiters),
             bodies: Arc::new(Semaphore::new(options.bodies_bytes_max.div_ceil(1 << 10))),
             options: Arc::new(options),

@@ -9,6 +9,7 @@
 //! - [`options`]: what can be set
 //! - `waiters`: claims that wait, and how they share looks
 //! - [`caller`]: who calls and what they may do; `keyring`: keys as the store knows them, remembered for seconds
+//! - `metrics`: figures for Prometheus
 //! - [`api`]: one file per resource, and the OpenAPI document they add up to
 //! - [`wire`], [`new_job`]: JSON out, and jobs in
 //! - [`operation`]: one act on many jobs, done by a worker; [`dead`]: dead letters by what killed them
@@ -24,6 +25,7 @@ pub mod api;
 mod app;
 pub mod caller;
 mod keyring;
+mod metrics;
 mod waiters;
 
 mod body;

@@ -85,7 +85,13 @@ struct Report {
     detail: String,
     field: Option<String>,
     retry_after: Option<u32>,
+    /// Whether the store failed at it.
+    of_store: bool,
 }
+
+/// Marks an answer whose cause is the store, by the code of the problem.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FromStore(pub(crate) &'static str);
 
 /// A problem as it is sent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -107,7 +113,7 @@ impl Problem {
     /// A problem of this kind.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         let retry_after = matches!(code.word, "full" | "unavailable" | "busy").then_some(1);
-        Self(Box::new(Report { code, detail: detail.into(), field: None, retry_after }))
+        Self(Box::new(Report { code, detail: detail.into(), field: None, retry_after, of_store: false }))
     }
 
     /// A value that is refused.
@@ -128,6 +134,11 @@ impl Problem {
     pub fn within(mut self, place: &str) -> Self {
         self.0.detail = format!("{place}: {}", self.0.detail);
         self.0.field = self.0.field.map(|field| format!("{place}.{field}"));
+        self
+    }
+
+    fn of_store(mut self) -> Self {
+        self.0.of_store = true;
         self
     }
 
@@ -164,9 +175,10 @@ impl From<StoreError> for Problem {
             StoreError::Invalid(invalid) => return Self::from(invalid.clone()),
             StoreError::Unavailable(..) => {
                 tracing::warn!(error = %error, "the store does not answer");
-                return Self::new(UNAVAILABLE, "the store does not answer; whether it happened is unknown");
+                let detail = "the store does not answer; whether it happened is unknown";
+                return Self::new(UNAVAILABLE, detail).of_store();
             }
-            _ => return Self::internal("the store made no sense", &error),
+            _ => return Self::internal("the store made no sense", &error).of_store(),
         };
         Self::new(code, error.to_string())
     }
@@ -199,12 +211,15 @@ impl From<BadLine> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Report { code, detail, field, retry_after } = *self.0;
+        let Report { code, detail, field, retry_after, of_store } = *self.0;
         let body =
             ProblemBody { r#type: code.path(), title: code.title, status: code.status, code: code.word, detail, field };
         let status = StatusCode::from_u16(code.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let text = serde_json::to_string(&body).unwrap_or_default();
         let mut response = (status, text).into_response();
+        if of_store {
+            response.extensions_mut().insert(FromStore(code.word));
+        }
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = retry_after {

@@ -10,6 +10,7 @@ mod hostile;
 mod http;
 mod jobs;
 mod leases;
+mod metrics;
 mod operate;
 mod operations;
 mod place;
