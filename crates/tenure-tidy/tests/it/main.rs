@@ -1,5 +1,6 @@
 //! The project keeps its own rules.
 
+mod alerts;
 mod arrows;
 mod faults;
 mod files;
