@@ -195,6 +195,8 @@ fn queue(row: &Row) -> Result<QueueRecord, StoreError> {
         lease_ttl: Duration::from_millis(u64::try_from(get::<i32>(row, "lease_ttl_ms")?).unwrap_or(0)),
         due: tally(row, "due")?,
         scheduled: tally(row, "scheduled")?,
+        waiting: tally(row, "waiting")?,
+        retryable: tally(row, "retryable")?,
         running: tally(row, "running")?,
         oldest_due: time_maybe(row, "oldest_due")?,
     })

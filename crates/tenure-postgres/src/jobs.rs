@@ -18,7 +18,7 @@ use crate::gather;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
-use crate::value::{count, get, how, job_id, named, priority, state, time, time_maybe};
+use crate::value::{count, get, how, job_id, named, named_maybe, priority, state, time, time_maybe};
 use crate::wall::Seen;
 
 /// From so many jobs on an enqueue is bulk work.
@@ -146,10 +146,7 @@ pub(crate) fn summary(row: &Row) -> Result<JobSummary, StoreError> {
         queue: named(row, "queue")?,
         kind: named(row, "kind")?,
         priority: priority(row, "priority")?,
-        gate: get::<Option<&str>>(row, "gate")?
-            .map(str::parse)
-            .transpose()
-            .map_err(|e: tenure_core::Invalid| StoreError::Corrupt(e.to_string()))?,
+        gate: named_maybe(row, "gate")?,
         state: state(get(row, "state")?)?,
         attempt: count(row, "attempts")?,
         max_attempts: count(row, "max_attempts")?,
@@ -169,6 +166,7 @@ fn record(row: &Row, attempts: Vec<AttemptRecord>) -> Result<JobRecord, StoreErr
         losses: count(row, "losses")?,
         trace: get(row, "trace")?,
         callback_url: get(row, "callback_url")?,
+        part: named_maybe(row, "part")?,
         lease: if summary.state == State::Running { get::<Option<i64>>(row, "lease")?.map(LeaseNo) } else { None },
         lease_expires_at: time_maybe(row, "lease_expires_at")?,
         heartbeat_at: time_maybe(row, "heartbeat_at")?,

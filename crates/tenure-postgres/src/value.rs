@@ -91,6 +91,15 @@ pub(crate) fn named<T: std::str::FromStr<Err = tenure_core::Invalid>>(
     get::<&str>(row, column)?.parse().map_err(|e: tenure_core::Invalid| StoreError::Corrupt(e.to_string()))
 }
 
+/// The same where there may be none.
+pub(crate) fn named_maybe<T: std::str::FromStr<Err = tenure_core::Invalid>>(
+    row: &Row,
+    column: &str,
+) -> Result<Option<T>, StoreError> {
+    let text: Option<&str> = get(row, column)?;
+    text.map(str::parse).transpose().map_err(|error: tenure_core::Invalid| StoreError::Corrupt(error.to_string()))
+}
+
 pub(crate) fn uuids(jobs: impl IntoIterator<Item = JobId>) -> Vec<Uuid> {
     jobs.into_iter().map(|job| *job.as_uuid()).collect()
 }

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
-use tenure_core::name::KindName;
-use tenure_core::{JobId, Json, Timestamp};
-use tenure_store::record::JobSummary;
+use tenure_core::name::{KindName, QueueName};
+use tenure_core::{JobId, Json, State, Timestamp};
+use tenure_store::record::{JobFilter, JobSummary, Sight};
+use tenure_store::{JobStore, StoreError};
 
 /// Characters of a message that count: what comes after them is an address, a dump, a trace.
 const MESSAGE_CHARS_MAX: usize = 200;
@@ -26,7 +27,7 @@ pub enum Cause {
 }
 
 /// Dead letters of one kind and cause.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Group {
     /// Of which kind.
     pub kind: KindName,
@@ -72,6 +73,41 @@ impl Groups {
         groups.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.kind, &a.cause).cmp(&(&b.kind, &b.cause))));
         groups
     }
+}
+
+/// The groups of the newest dead letters.
+#[derive(Debug)]
+pub struct Grouped {
+    /// The largest first.
+    pub groups: Vec<Group>,
+    /// Dead letters that were looked at, the newest first.
+    pub looked_at: u64,
+    /// Whether that was all of them.
+    pub complete: bool,
+}
+
+/// Dead letters looked at, and read at once.
+const GROUPED_MAX: u64 = 10_000;
+const PAGE: u32 = 1_000;
+
+/// Groups dead letters by what killed them, the newest ten thousand.
+pub async fn group(
+    store: &dyn JobStore,
+    sight: Sight,
+    queue: Option<QueueName>,
+    kind: Option<KindName>,
+) -> Result<Grouped, StoreError> {
+    let mut filter =
+        JobFilter { sight, state: Some(State::Dead), queue, kind, limit: PAGE, ..JobFilter::default() };
+    let (mut groups, mut looked_at, mut complete) = (Groups::default(), 0, false);
+    while looked_at < GROUPED_MAX && !complete {
+        let page = store.list_jobs(&filter).await?;
+        page.iter().for_each(|job| groups.add(job));
+        looked_at += page.len() as u64;
+        complete = page.len() < PAGE as usize;
+        filter.before = page.last().map(|job| job.id);
+    }
+    Ok(Grouped { groups: groups.sorted(), looked_at, complete })
 }
 
 impl Group {

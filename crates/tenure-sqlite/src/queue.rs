@@ -39,8 +39,10 @@ pub(crate) fn list_queues(tx: &Tx<'_>) -> Result<Vec<QueueRecord>> {
             lease_ttl: Duration::from_millis(number::<i64, u64>(row, 4, "queue.lease_ttl_ms")?),
             due: number::<i64, u64>(row, 5, "due")?,
             scheduled: number::<i64, u64>(row, 6, "scheduled")?,
-            running: number::<i64, u64>(row, 7, "running")?,
-            oldest_due: optional_time(row, 8)?,
+            waiting: number::<i64, u64>(row, 7, "waiting")?,
+            retryable: number::<i64, u64>(row, 8, "retryable")?,
+            running: number::<i64, u64>(row, 9, "running")?,
+            oldest_due: optional_time(row, 10)?,
         })
     })
 }

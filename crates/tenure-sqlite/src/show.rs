@@ -155,6 +155,7 @@ fn read_record(row: &Row<'_>) -> Result<JobRecord> {
         losses,
         trace: row.get(20)?,
         callback_url: row.get(23)?,
+        part: optional_word(row, 24)?,
         lease: None,
         lease_expires_at: None,
         heartbeat_at: None,

@@ -7,7 +7,7 @@ use tenure_core::journal::JournalRow;
 
 use crate::record::Sight;
 
-pub use newest::{all_of, newest};
+pub use newest::{all_of, newest, newest_seal};
 
 /// Most rows that the story of one job has.
 pub const JOB_ROWS_MAX: u32 = 1_000;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tenure_core::apply::Rules;
 use tenure_core::name::{GateName, KindName, QueueName, TenantName, check_text};
+use tenure_core::run::Part;
 use tenure_core::{How, Invalid, JobId, Json, LeaseNo, Priority, State, Timestamp};
 
 /// Whose jobs a caller may see and touch.
@@ -85,6 +86,8 @@ pub struct JobRecord {
     pub trace: Option<String>,
     /// Where its producer wants to be told how it ended.
     pub callback_url: Option<String>,
+    /// What it is of its run, if it is a part of one.
+    pub part: Option<Part>,
     /// The lease that holds it.
     pub lease: Option<LeaseNo>,
     /// When that lease ends unless renewed.
@@ -220,6 +223,10 @@ pub struct QueueRecord {
     pub due: u64,
     /// Waiting for their time or for an opening.
     pub scheduled: u64,
+    /// Of these, those that wait for an opening.
+    pub waiting: u64,
+    /// Of those that are due or scheduled, those that failed before and are tried again.
+    pub retryable: u64,
     /// Under a lease.
     pub running: u64,
     /// When the job that waits longest became due.

@@ -169,6 +169,7 @@ pub async fn the_longest_wait_of_a_queue_is_told(t: Fixture) {
     t.advance(minute);
     let record = queue(&t, "mail").await;
     assert_eq!((record.due, record.scheduled, record.oldest_due), (2, 2, Some(start.plus(minute))));
+    assert_eq!((record.waiting, record.retryable), (1, 0));
     t.store.cancel_job(cancel(low, false)).await.expect("cancel");
     assert_eq!(queue(&t, "mail").await.oldest_due, Some(start.plus(2 * minute)));
     t.store.cancel_job(cancel(urgent, false)).await.expect("cancel");

@@ -151,6 +151,8 @@ impl AdminStore for ModelStore {
                 lease_ttl: queue.lease_ttl,
                 due: tables.due(name, now).len() as u64,
                 scheduled: count(name, &|row| is_scheduled(row, now)),
+                waiting: count(name, &|row| row.job.state == State::Waiting),
+                retryable: count(name, &|row| row.job.state == State::Retryable),
                 running: count(name, &|row| row.job.state == State::Running),
                 oldest_due: tables.due(name, now).iter().map(|id| tables.jobs[id].job.run_at).min(),
             };

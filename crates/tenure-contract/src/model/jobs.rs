@@ -241,6 +241,7 @@ fn record(tables: &Tables, row: &Row) -> JobRecord {
         losses: job.losses,
         trace: asked.trace.clone(),
         callback_url: asked.callback_url.clone(),
+        part: row.part.clone(),
         lease: job.lease,
         lease_expires_at: lease.map(|lease| lease.expires_at),
         heartbeat_at: lease.map(|lease| lease.renewed_at.unwrap_or(lease.claimed_at)),

@@ -9,7 +9,6 @@ use tenure_core::name::{KindName, QueueName, TenantName};
 use tenure_core::{Invalid, JobId, Scope};
 use tenure_store::operate::CancelJob;
 use tenure_store::operation::{Act, NewOperation, OperationFilter};
-use tenure_store::record::JobFilter;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,15 +19,10 @@ use crate::app::App;
 use crate::body::Json;
 use crate::caller::Caller;
 use crate::cursor::{self, Page};
-use crate::dead::Groups;
+use crate::dead::{Grouped, group};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
 use crate::wire::operation::{GroupLine, OperationLine};
-
-/// Dead letters looked at by one call.
-const GROUPED_MAX: usize = 10_000;
-/// Of those, read at once.
-const PAGE: u32 = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -68,24 +62,11 @@ struct DeadAnswer {
     responses((status = 200, body = DeadAnswer)))]
 async fn list_dead(State(app): State<App>, caller: Caller, Query(asked): Query<ListDead>) -> Result<Response, Problem> {
     caller.need(Scope::Read)?;
-    let mut filter = JobFilter {
-        sight: caller.sight(parse::<TenantName>(asked.tenant.as_deref())?)?,
-        state: Some(tenure_core::State::Dead),
-        queue: parse::<QueueName>(asked.queue.as_deref())?,
-        kind: parse::<KindName>(asked.kind.as_deref())?,
-        limit: PAGE,
-        ..JobFilter::default()
-    };
-    let (mut groups, mut looked_at, mut complete) = (Groups::default(), 0, false);
-    while looked_at < GROUPED_MAX && !complete {
-        let page = app.store.list_jobs(&filter).await?;
-        page.iter().for_each(|job| groups.add(job));
-        looked_at += page.len();
-        complete = page.len() < PAGE as usize;
-        filter.before = page.last().map(|job| job.id);
-    }
-    let groups = groups.sorted().iter().map(GroupLine::from).collect();
-    ok(&DeadAnswer { groups, looked_at: looked_at as u64, complete })
+    let sight = caller.sight(parse::<TenantName>(asked.tenant.as_deref())?)?;
+    let (queue, kind) = (parse::<QueueName>(asked.queue.as_deref())?, parse::<KindName>(asked.kind.as_deref())?);
+    let Grouped { groups, looked_at, complete } = group(&*app.store, sight, queue, kind).await?;
+    let groups = groups.iter().map(GroupLine::from).collect();
+    ok(&DeadAnswer { groups, looked_at, complete })
 }
 
 /// An act on many jobs.

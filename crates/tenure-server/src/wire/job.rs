@@ -45,6 +45,8 @@ pub struct JobDocument {
     trace: Option<String>,
     /// Where its producer wants to be told how it ended.
     callback_url: Option<String>,
+    /// The run that it is a part of.
+    run: Option<String>,
     lease: Option<i64>,
     lease_expires_at: Option<String>,
     heartbeat_at: Option<String>,
@@ -111,6 +113,7 @@ impl JobDocument {
             waits_for: gate.and_then(WaitLine::of),
             trace: job.trace.clone(),
             callback_url: job.callback_url.clone(),
+            run: job.part.as_ref().map(|part| part.run().to_string()),
             lease: job.lease.map(|lease| lease.0),
             lease_expires_at: date(job.lease_expires_at),
             heartbeat_at: date(job.heartbeat_at),

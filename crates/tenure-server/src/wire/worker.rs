@@ -19,6 +19,10 @@ pub struct QueueLine {
     lease_ttl_ms: u64,
     due: u64,
     scheduled: u64,
+    /// Of these, those that wait for an opening.
+    waiting: u64,
+    /// Of those that are due or scheduled, those that are tried again.
+    retryable: u64,
     running: u64,
     oldest_due: Option<String>,
 }
@@ -58,6 +62,8 @@ impl From<&QueueRecord> for QueueLine {
             lease_ttl_ms: u64::try_from(queue.lease_ttl.as_millis()).unwrap_or(u64::MAX),
             due: queue.due,
             scheduled: queue.scheduled,
+            waiting: queue.waiting,
+            retryable: queue.retryable,
             running: queue.running,
             oldest_due: date(queue.oldest_due),
         }

@@ -12,6 +12,8 @@ with held as (
 select queue.name, queue.paused, queue.fair, queue.quota, queue.lease_ttl_ms,
     (select count(*) from ready where ready.queue = queue.id and ready.run_at <= :now and ready.state <> 0),
     (select count(*) from ready where ready.queue = queue.id and (ready.run_at > :now or ready.state = 0)),
+    (select count(*) from ready where ready.queue = queue.id and ready.state = 0),
+    (select count(*) from ready where ready.queue = queue.id and ready.state = 2),
     coalesce((select held.running from held where held.queue = queue.id), 0),
     case queue.lined when 1 then
         (select min(ready.run_at) from ready where ready.queue = queue.id and ready.run_at <= :now and ready.state <> 0)

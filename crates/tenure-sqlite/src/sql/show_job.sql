@@ -6,7 +6,8 @@ select job.id, tenant.name, queue.name, job.kind, job.priority, job.max_attempts
     job.max_losses, job.backoff, job.payload, job.trace,
     exists (select 1 from cancel_request where cancel_request.job = job.id),
     case when instr(job.line, '/') > 0 then substr(job.line, instr(job.line, '/') + 1) end,
-    (select job_callback.url from job_callback where job_callback.job = job.id)
+    (select job_callback.url from job_callback where job_callback.job = job.id),
+    job.part
 from job
 join tenant on tenant.id = job.tenant
 join queue on queue.id = job.queue

@@ -5,6 +5,7 @@
 //! forwards would take a billion rows.
 
 use tenure_core::journal::JournalRow;
+use tenure_core::seal::Seal;
 
 use super::JournalPage;
 use crate::error::StoreError;
@@ -40,6 +41,12 @@ pub async fn newest(store: &dyn JournalStore, count: usize) -> Result<(Vec<Journ
     // What was committed late is sealed late, yet has a small id.
     rows.sort_by_key(|row| row.id);
     Ok((rows, last))
+}
+
+/// The last seal; `None` when nothing is sealed yet.
+pub async fn newest_seal(store: &dyn JournalStore) -> Result<Option<Seal>, StoreError> {
+    let last = last_seal(store).await?;
+    Ok(store.list_seals(last - 1, 1).await?.pop())
 }
 
 /// Every row of one seal or of the tail with an id above `after`, in id order.
