@@ -266,6 +266,16 @@ macro_rules! each_case {
             an_operation_begins_with_the_job_that_does_it,
             operations_are_listed_and_a_tenant_sees_its_own,
             how_far_an_operation_is_only_grows,
+            // rollup
+            every_ending_is_counted_once_in_every_step,
+            rollups_by_time_begin_at_their_step,
+            a_tenant_sees_only_its_own_rollups,
+            of_two_folds_at_once_one_counts,
+            rollups_tell_how_long_jobs_ran_and_waited,
+            every_bound_of_a_rollup_belongs_to_the_bucket_below,
+            failing_gates_are_told_the_worst_first,
+            rollups_past_their_retention_are_dropped,
+            rollups_leave_out_what_was_pruned_before,
             // count
             endings_are_counted_by_queue_kind_and_way,
             a_queue_is_there_when_somebody_named_it,

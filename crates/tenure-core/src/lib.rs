@@ -16,6 +16,7 @@
 //! - [`run`]: many jobs with one goal, their counts, and when the last one may begin
 //! - [`dedupe`], [`fold`]: when two things that were collected are one, and which of them stays
 //! - [`seal`]: the hash chain over the journal
+//! - [`histogram`]: how long things took, by fixed bounds
 //! - [`key`]: API keys and worker tokens, and what they allow
 //! - [`webhook`]: what may be told to others, and how an endpoint chooses
 //! - [`worker_loop`], [`slot`]: the two state machines of a worker process
@@ -42,6 +43,7 @@ pub mod run;
 pub mod dedupe;
 pub mod fold;
 
+pub mod histogram;
 pub mod journal;
 pub mod seal;
 
@@ -69,6 +71,7 @@ pub use cron::{Cron, Timing, Zone};
 pub use dedupe::DedupeKey;
 pub use fold::fold_strongest;
 pub use gate::{Gate, GateRule, Health};
+pub use histogram::Histogram;
 pub use id::{JobId, LeaseNo, WorkerId};
 pub use invalid::Invalid;
 pub use json::Json;

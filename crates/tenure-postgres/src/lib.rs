@@ -67,6 +67,7 @@ mod gather;
 pub mod migrate;
 mod operation;
 pub mod roles;
+mod rollup;
 
 mod access;
 mod cache;

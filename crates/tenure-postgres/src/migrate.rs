@@ -56,6 +56,7 @@ pub const STEPS: &[Step] = migrations! {
     16 "0016_own_views"
     17 "0017_operations"
     18 "0018_pages"
+    19 "0019_rollups"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.

@@ -66,6 +66,10 @@ statements! {
     LIST_OPERATIONS = "list_operations";
     /// Writes down how far an operation is.
     SAVE_OPERATION = "save_operation";
+    /// Sums of what happened.
+    LIST_ROLLUPS = "list_rollups";
+    /// Gates that fail.
+    LIST_FAILING_GATES = "list_failing_gates";
     /// What was used.
     SUM_USAGE = "sum_usage";
     /// Keeps an answer.

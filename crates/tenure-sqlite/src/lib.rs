@@ -72,6 +72,7 @@ mod migrate;
 mod operation;
 mod prune;
 mod queue;
+mod rollup;
 mod usage;
 mod violations;
 mod wake;

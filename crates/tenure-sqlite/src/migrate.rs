@@ -21,6 +21,7 @@ const STEPS: &[(&str, &str)] = &[
     ("webhooks", include_str!("../migrations/0008_webhooks.sql")),
     ("operations", include_str!("../migrations/0009_operations.sql")),
     ("pages", include_str!("../migrations/0010_pages.sql")),
+    ("rollups", include_str!("../migrations/0011_rollups.sql")),
 ];
 
 /// Applies the missing steps; answers which. Another process that does the same holds the write lock: one waits.

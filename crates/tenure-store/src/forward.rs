@@ -270,3 +270,33 @@ macro_rules! forward_operations {
         }
     };
 }
+
+/// Implements [`RollupStore`](crate::RollupStore) by the store that `$inner` leads to.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward_rollups {
+    ($type:ty, $inner:ident) => {
+        #[async_trait::async_trait]
+        impl $crate::RollupStore for $type {
+            async fn fold_rollups(&self) -> Result<u64, StoreError> {
+                $crate::RollupStore::fold_rollups(&self.$inner).await
+            }
+
+            async fn list_rollups(
+                &self,
+                filter: &$crate::rollup::RollupFilter,
+            ) -> Result<Vec<$crate::rollup::Rollup>, StoreError> {
+                $crate::RollupStore::list_rollups(&self.$inner, filter).await
+            }
+
+            async fn list_failing_gates(
+                &self,
+                sight: &$crate::record::Sight,
+                since: tenure_core::Timestamp,
+                limit: u32,
+            ) -> Result<Vec<$crate::rollup::GateFailures>, StoreError> {
+                $crate::RollupStore::list_failing_gates(&self.$inner, sight, since, limit).await
+            }
+        }
+    };
+}

@@ -11,6 +11,7 @@
 //! - [`access`]: who may do what: tenants, keys, tokens of workers that come over HTTP
 //! - [`webhook`]: who is told what, and what came of it
 //! - [`operation`]: one act on many jobs, in the background
+//! - [`rollup`]: sums over time, for charts and counters
 //! - [`cache`]: answers that are kept for a while
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
 //! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
@@ -34,6 +35,7 @@ pub mod lease;
 pub mod operate;
 pub mod operation;
 pub mod record;
+pub mod rollup;
 pub mod run;
 pub mod schedule;
 pub mod usage;
@@ -51,8 +53,8 @@ pub mod waker;
 pub use error::StoreError;
 pub use into_store::IntoStore;
 pub use store::{
-    AccessStore, AdminStore, CacheStore, GateStore, JobStore, JournalStore, LeaseStore, OperationStore, RunStore,
-    ScheduleStore, Store, WakeStore, WebhookStore,
+    AccessStore, AdminStore, CacheStore, GateStore, JobStore, JournalStore, LeaseStore, OperationStore, RollupStore,
+    RunStore, ScheduleStore, Store, WakeStore, WebhookStore,
 };
 pub use user_tx::UserTx;
 pub use waker::Waker;

@@ -7,6 +7,7 @@ mod access;
 mod cached;
 mod journal;
 mod operations;
+mod rollups;
 mod webhooks;
 
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub use access::AccessStore;
 pub use cached::CacheStore;
 pub use journal::JournalStore;
 pub use operations::OperationStore;
+pub use rollups::RollupStore;
 pub use webhooks::WebhookStore;
 
 /// A store: all nouns together.
@@ -53,6 +55,7 @@ pub trait Store:
     + AccessStore
     + WebhookStore
     + OperationStore
+    + RollupStore
     + JournalStore
     + AdminStore
     + WakeStore
@@ -68,6 +71,7 @@ impl<S> Store for S where
         + AccessStore
         + WebhookStore
         + OperationStore
+        + RollupStore
         + JournalStore
         + AdminStore
         + WakeStore

@@ -5,6 +5,7 @@ mod adder;
 pub(crate) mod counter;
 mod pruner;
 mod reclaimer;
+mod roller;
 mod scheduler;
 mod sealer;
 mod sweeper;
@@ -41,6 +42,10 @@ impl Duties {
         let adding =
             repeat(Arc::clone(shared), "adding up usage", adder::EVERY, move || adder::run(Arc::clone(&added)));
         shared.spawn_in(&mut duties, adding);
+        let rolled = Arc::clone(shared);
+        let rolling =
+            repeat(Arc::clone(shared), "summing rollups", roller::EVERY, move || roller::run(Arc::clone(&rolled)));
+        shared.spawn_in(&mut duties, rolling);
         shared.spawn_in(&mut duties, Scheduler::new(Arc::clone(shared)).run());
         shared.spawn_in(&mut duties, counter::run(Arc::clone(shared)));
         if let Some(retention) = shared.options.retention {

@@ -6,7 +6,7 @@
 //!
 //! # Layout
 //! - `tables`: the rows, and the one function that lets core decide and writes what it says
-//! - `jobs`, `leases`, `gates`, `schedules`, `runs`, `cache`, `access`, `webhooks`, `operations`, `journal`, `admin`: the verbs by noun
+//! - `jobs`, `leases`, `gates`, `schedules`, `runs`, `cache`, `access`, `webhooks`, `operations`, `rollups`, `journal`, `admin`: the verbs by noun
 //! - [`mutant`]: ways to break it on purpose, to see that the suite notices
 
 mod access;
@@ -17,6 +17,7 @@ mod jobs;
 mod journal;
 mod leases;
 mod operations;
+mod rollups;
 mod run_steps;
 mod runs;
 mod schedules;

@@ -20,11 +20,13 @@ use tenure_store::lease::EndJob;
 use tenure_store::operate::{LEASE_TTL_DEFAULT, Word};
 use tenure_store::operation::OperationRecord;
 use tenure_store::record::{AttemptRecord, Sight};
+use tenure_store::rollup::{Figures, Step};
 use tenure_store::usage::{USAGE_NAME_CHARS_MAX, day_of};
 use tenure_store::webhook::{Cursor, EndpointRecord};
 use tenure_store::worker::WorkerRecord;
 
 use super::gates::GateRow;
+use super::rollups::RollupKey;
 use super::run_steps as runs;
 use super::runs::{PartitionRow, RunRow, Said};
 use super::schedules::{ScheduleKey, ScheduleRow};
@@ -46,6 +48,12 @@ pub(super) struct Tables {
     pub(super) endpoints: BTreeMap<EndpointId, EndpointRecord>,
     pub(super) deliveries: BTreeMap<JobId, Delivery>,
     pub(super) operations: BTreeMap<JobId, OperationRecord>,
+    /// Sums by step, its first moment, tenant, queue and kind.
+    pub(super) rollups: BTreeMap<RollupKey, Figures>,
+    /// How jobs of gates ended, and how many of them badly, by step, its first moment, tenant and gate.
+    pub(super) gate_rollups: BTreeMap<(Step, Timestamp, TenantName, GateName), (u64, u64)>,
+    /// The last row of the journal that is summed.
+    pub(super) rolled_up: i64,
     /// How far the journal is told.
     pub(super) cursor: Option<Cursor>,
     pub(super) rules: BTreeMap<Pattern, GateRule>,

@@ -16,7 +16,7 @@ begin
   for right_of in select * from (values
     -- A tenant of the API. Its rows only, see below; of what is shared a name.
     ('tenure_api', 'select', 'job attempt run partition schedule schedule_fire own_jobs own_ready own_lease own_usages own_api_key
-      job_callback webhook_delivery own_webhook_endpoint operation'),
+      job_callback webhook_delivery own_webhook_endpoint operation rollup gate_rollup'),
     ('tenure_api', 'select (id, name)', 'tenant queue worker'),
     -- Stores jobs, and learns where a job stands. Payloads it has no right to read.
     ('tenure_producer', 'select', 'home migration ready unique_key tenant queue'),
@@ -34,15 +34,15 @@ begin
     ('tenure_worker', 'select, insert, delete', 'job job_callback'),
     ('tenure_worker', 'select, delete', 'webhook_delivery operation'),
     ('tenure_worker', 'select, insert, update', 'queue gate run partition'),
-    ('tenure_worker', 'select, update', 'schedule run_fold usage_fold'),
-    ('tenure_worker', 'select, insert, update, delete', 'ready lease attempt unique_key cancel_request gate_event run_event schedule_fire usage_event usage_total cache'),
+    ('tenure_worker', 'select, update', 'schedule run_fold usage_fold rollup_cursor'),
+    ('tenure_worker', 'select, insert, update, delete', 'ready lease attempt unique_key cancel_request gate_event run_event schedule_fire usage_event usage_total rollup gate_rollup cache'),
     ('tenure_worker', 'select', 'jobs usage_unfolded usages violations'),
     -- Serves the API, and does what operators do: everything but to change what was written down.
     ('tenure_operator', 'select', 'home migration'),
     ('tenure_operator', 'select, insert', 'journal seal'),
     ('tenure_operator', 'select, insert, delete', 'job job_callback'),
     ('tenure_operator', 'select, insert, update, delete', 'tenant queue gate_rule gate_rules gate gate_event worker ready lease attempt run partition run_event run_fold unique_key
-      cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold webhook_endpoint webhook_delivery webhook_cursor operation
+      cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold webhook_endpoint webhook_delivery webhook_cursor operation rollup gate_rollup rollup_cursor
       session'),
     ('tenure_operator', 'select', 'jobs audit_log violations workers gates schedules runs partitions api_keys usage_unfolded usages webhook_endpoints webhook_deliveries operations'),
     -- People with a tool of their own. No payload, no result.
@@ -70,6 +70,8 @@ begin
     ('webhook_endpoint', 'tenant = (select tenure.own_tenant())'),
     ('webhook_delivery', 'tenant = (select tenure.own_tenant())'),
     ('operation', 'tenant = (select tenure.own_tenant())'),
+    ('rollup', 'tenant = (select tenure.own_tenant())'),
+    ('gate_rollup', 'tenant = (select tenure.own_tenant())'),
     ('job_callback', '(select j.tenant from tenure.job j where j.id = job_callback.job) = (select tenure.own_tenant())'),
     ('attempt', '(select j.tenant from tenure.job j where j.id = attempt.job) = (select tenure.own_tenant())'),
     ('partition', '(select r.tenant from tenure.run r where r.id = partition.run) = (select tenure.own_tenant())'),

@@ -12,14 +12,14 @@ use crate::two_tenants::{ACME, ZETA, settle};
 #[rustfmt::skip]
 const CLOSED: &[&str] = &[
     "cache", "cancel_request", "gate", "gate_event", "gate_rule", "gate_rules", "home", "journal", "lease", "migration",
-    "ready", "run_event", "run_fold", "seal", "session", "usage_fold", "webhook_cursor",
+    "ready", "rollup_cursor", "run_event", "run_fold", "seal", "session", "usage_fold", "webhook_cursor",
 ];
 /// Tables of which tenants read the names of what is shared.
 const SHARED: &[&str] = &["queue", "worker"];
 /// Tables with rows of tenants.
 #[rustfmt::skip]
 const BOUND: &[&str] = &[
-    "api_key", "attempt", "job", "job_callback", "operation", "partition", "run", "schedule", "schedule_fire", "tenant", "unique_key", "usage_event",
+    "api_key", "attempt", "job", "job_callback", "gate_rollup", "operation", "partition", "rollup", "run", "schedule", "schedule_fire", "tenant", "unique_key", "usage_event",
     "usage_total", "webhook_delivery", "webhook_endpoint",
 ];
 
@@ -102,6 +102,8 @@ async fn a_tenants_role_sees_its_own_rows_and_without_a_tenant_none() {
         ("job_callback", format!("job not in ({jobs_of})")),
         ("webhook_delivery", format!("tenant <> {number}")),
         ("operation", format!("tenant <> {number}")),
+        ("rollup", format!("tenant <> {number}")),
+        ("gate_rollup", format!("tenant <> {number}")),
         ("own_webhook_endpoint", format!("tenant <> {number} or secret <> '\\x00'")),
         ("own_api_key", format!("tenant <> {number} or hash <> decode(repeat('00', 32), 'hex')")),
     ] {

@@ -10,6 +10,7 @@ use tenure_store::access::{KeyFilter, NewKey, RevokeKey};
 use tenure_store::operate::{CancelJob, OpenJob, RequeueJob, Word};
 use tenure_store::operation::OperationFilter;
 use tenure_store::record::{JobFilter, Sight};
+use tenure_store::rollup::{By, RollupFilter, Step};
 use tenure_store::run::{
     AddToRun, CancelRun, Members, OperatePartition, PartitionAct, PartitionFilter, RunFilter, SealRun,
 };
@@ -17,7 +18,7 @@ use tenure_store::schedule::ScheduleFilter;
 use tenure_store::usage::UsageFilter;
 use tenure_store::webhook::{ChangeEndpoint, DeliveryFilter, EndpointFilter};
 use tenure_store::{
-    AccessStore, AdminStore, JobStore, OperationStore, RunStore, ScheduleStore, StoreError, WebhookStore,
+    AccessStore, AdminStore, JobStore, OperationStore, RollupStore, RunStore, ScheduleStore, StoreError, WebhookStore,
 };
 
 use crate::database::Database;
@@ -73,6 +74,9 @@ pub(crate) fn settle(database: &Database) {
              insert into tenure.api_key (id, hash, tenant, name, scopes, created_at) values ('{}', sha256('{tenant}'), {owner}, 'k', 'read', now());
              insert into tenure.job_callback (job, url) values ('{}', 'https://{tenant}.example/');
              insert into tenure.webhook_endpoint (id, tenant, url, events, prefix, secret, created_at, listens_since) values ('{}', {owner}, 'https://{tenant}.example/', '*', 'X-T-', '\\x01', now(), now());
+             insert into tenure.gate_rollup (step, at, tenant, gate, ended, unhealthy) values (0, date_trunc('minute', now()), {owner}, 'g', 1, 1);
+             insert into tenure.rollup (step, at, tenant, queue, kind, claimed, succeeded, retried, failed, dead, canceled, snoozed, released, lost, run, run_micros, wait, wait_micros)
+               values (3, 'epoch', {owner}, 1, 'noop', 1, 1, 0, 0, 0, 0, 0, 0, 0, array_fill(0::bigint, '{{22}}'), 0, array_fill(0::bigint, '{{22}}'), 0);
              insert into tenure.operation (id, tenant, name, act, state, created_at) values ('{}', {owner}, 'o', 'requeue', 'dead', now());
              insert into tenure.webhook_delivery (job, endpoint, tenant, journal, subject, event_id, event_type, created_at, body) values ('{}', '{}', {owner}, 1, 's', 'e', 'job.dead', now(), '{{}}');",
             id(1), id(3), id(4), id(9), id(9), id(8), id(1), id(1), key(tenant), id(1), id(7), id(6), id(4), id(7),
@@ -182,6 +186,21 @@ async fn reads(store: &PgStore, zeta: &TenantName, sight: &Sight) -> Vec<&'stati
     let filter = OperationFilter { sight: sight.clone(), before: None, limit: 10 };
     let operations = store.list_operations(&filter).await.expect("list");
     check("list_operations", operations.iter().map(|operation| operation.id).eq([job(ZETA, 6)]));
+    let filter = RollupFilter {
+        sight: sight.clone(),
+        step: Step::All,
+        since: Timestamp::EPOCH,
+        until: Timestamp::MAX,
+        queue: None,
+        kind: None,
+        by: By::Tenant,
+        limit: 10,
+    };
+    let rollups = store.list_rollups(&filter).await.expect("list");
+    check("list_rollups", rollups.iter().map(|line| line.tenant.clone()).eq([Some(zeta.clone())]));
+    let since = store.now().await.expect("now").minus(Duration::from_secs(3_600));
+    let gates = store.list_failing_gates(sight, since, 10).await.expect("list");
+    check("list_failing_gates", gates.iter().map(|gate| gate.ended).eq([1]));
     let theirs = store.show_delivery(sight, job(ACME, 4)).await;
     check("show_delivery", matches!(theirs, Err(StoreError::NotFound(_))));
     let filter = KeyFilter { sight: sight.clone(), ended_too: true, after: None, limit: 10 };

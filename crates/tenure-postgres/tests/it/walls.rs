@@ -10,6 +10,8 @@ use crate::two_tenants::{ACME, ZETA, job, leaks, settle};
 
 const JOB_FILTER: &str = "j.tenant = (select id from tenure.tenant where name = $1)";
 
+const ROLLUP_FILTER: &str = "e.tenant = (select o.id from tenure.tenant o where o.name = $1::text)";
+
 /// Statements without their tenant, and what leaks then when there is no other wall.
 #[rustfmt::skip] // one a line
 const FORGETFUL: &[(&str, &str, &str, &str)] = &[
@@ -26,6 +28,8 @@ const FORGETFUL: &[(&str, &str, &str, &str)] = &[
     ("share_run", "t.name = $2", "$2 is not null", "add_to_run"),
     ("list_endpoints", "t.name = $1", "$1 is not null", "list_endpoints"),
     ("list_operations", "t.name = $1", "$1 is not null", "list_operations"),
+    ("list_rollups", ROLLUP_FILTER, "true", "list_rollups"),
+    ("list_failing_gates", ROLLUP_FILTER, "true", "list_failing_gates"),
     ("hold_endpoint", "t.name = $2", "$2 is not null", "change_endpoint"),
     ("list_deliveries_of_tenant", "d.tenant = (select o.id from tenure.tenant o where o.name = $1::text)", "$1::text is not null", "list_deliveries"),
     ("show_deliveries", "t.name = $2", "$2 is not null", "show_delivery"),

@@ -40,6 +40,13 @@ async fn snapshot_of_complete_in() {
         .await;
 }
 
+#[tokio::test]
+async fn snapshot_of_fold_rollups() {
+    let sealed = "insert into tenure.journal (at, event, lease, jobs) values (now(), 1, 1, '{}');
+        insert into tenure.seal (no, era, snapshot, rows, prev, hash) values (1, 1, pg_current_snapshot(), 1, sha256('a'), sha256('b'))";
+    inside("fold_rollups", sealed, "select from tenure.fold_rollups(100, '{1000}', null)").await;
+}
+
 /// Runs a call and compares the plans of all statements inside.
 async fn inside(name: &str, before: &str, call: &str) {
     let database = Database::new().await;

@@ -112,6 +112,7 @@ tenure_store::forward_runs!(Wire, store);
 tenure_store::forward_access!(Wire, store);
 tenure_store::forward_webhooks!(Wire, store);
 tenure_store::forward_operations!(Wire, store);
+tenure_store::forward_rollups!(Wire, store);
 
 #[async_trait]
 impl CacheStore for Wire {

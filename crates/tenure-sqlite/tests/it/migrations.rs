@@ -50,7 +50,7 @@ async fn the_record_moves_over_whole() {
     let store = SqliteStore::open(directory.file(), SqliteOptions::default()).unwrap();
     assert!(matches!(store.list_workers(10).await, Err(StoreError::Schema(_))));
     let applied = store.migrate().await.unwrap();
-    assert_eq!(applied.iter().map(|step| step.version).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!(applied.iter().map(|step| step.version).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
 
     let workers = store.list_workers(10).await.unwrap();
     assert_eq!((workers.len(), workers[0].name.as_str(), workers[0].registered_at.as_micros()), (1, "old", 7));

@@ -282,6 +282,7 @@ tenure_store::forward_runs!(Flaky, inner);
 tenure_store::forward_access!(Flaky, inner);
 tenure_store::forward_webhooks!(Flaky, inner);
 tenure_store::forward_operations!(Flaky, inner);
+tenure_store::forward_rollups!(Flaky, inner);
 
 #[async_trait]
 impl CacheStore for Flaky {

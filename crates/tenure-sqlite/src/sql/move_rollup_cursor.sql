@@ -1,0 +1,2 @@
+-- move_rollup_cursor.sql: everything up to this row is summed.
+update rollup_cursor set after = :after;
