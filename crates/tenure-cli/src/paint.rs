@@ -84,7 +84,8 @@ impl Paint {
             | JournalEvent::PartitionReset
             | JournalEvent::WorkerOrdered
             | JournalEvent::EndpointPinged
-            | JournalEvent::DeliveriesResent => Self::Plain,
+            | JournalEvent::DeliveriesResent
+            | JournalEvent::Hastened => Self::Plain,
             JournalEvent::Pruned
             | JournalEvent::JournalDropped
             | JournalEvent::Rehomed

@@ -148,6 +148,16 @@ macro_rules! each_case {
             a_forced_cancel_sent_twice_is_written_once,
             a_job_of_another_tenant_cannot_be_fenced,
             a_forced_cancel_and_a_completion_cannot_both_win,
+            // hasten
+            a_hastened_job_is_due_now,
+            a_job_that_is_due_is_not_hastened,
+            a_running_job_cannot_be_hastened,
+            a_job_under_an_expired_lease_cannot_be_hastened,
+            a_job_that_has_ended_cannot_be_hastened,
+            an_unknown_job_cannot_be_hastened,
+            a_job_hastened_twice_is_written_once,
+            a_job_of_another_tenant_cannot_be_hastened,
+            of_two_that_hasten_a_job_one_is_written,
             // open
             an_opened_job_is_due_now,
             a_canceled_waiting_job_cannot_be_opened,

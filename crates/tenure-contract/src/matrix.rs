@@ -21,6 +21,7 @@ pub enum Verb {
     ForceCancel,
     Requeue,
     Open,
+    Hasten,
     Reclaim,
     Show,
     Prune,
@@ -72,7 +73,7 @@ pub struct Cell {
 
 impl Verb {
     /// Every verb, in the order of a job's life.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Enqueue,
         Self::Claim,
         Self::Renew,
@@ -85,6 +86,7 @@ impl Verb {
         Self::ForceCancel,
         Self::Requeue,
         Self::Open,
+        Self::Hasten,
         Self::Reclaim,
         Self::Show,
         Self::Prune,
@@ -235,6 +237,14 @@ pub const MATRIX: &[Cell] = &[
     case(Open, ReplyLost, "an_opening_sent_twice_is_written_once"),
     case(Open, WrongTenant, "a_job_of_another_tenant_cannot_be_opened"),
     case(Open, ConcurrentTwin, "of_two_openings_one_wins"),
+    case(Hasten, Fresh, "a_hastened_job_is_due_now"),
+    case(Hasten, StaleFence, "a_running_job_cannot_be_hastened"),
+    case(Hasten, Expired, "a_job_under_an_expired_lease_cannot_be_hastened"),
+    case(Hasten, Canceled, "a_job_that_has_ended_cannot_be_hastened"),
+    case(Hasten, UnknownId, "an_unknown_job_cannot_be_hastened"),
+    case(Hasten, ReplyLost, "a_job_hastened_twice_is_written_once"),
+    case(Hasten, WrongTenant, "a_job_of_another_tenant_cannot_be_hastened"),
+    case(Hasten, ConcurrentTwin, "of_two_that_hasten_a_job_one_is_written"),
     case(Reclaim, Fresh, "a_good_lease_is_not_taken_back"),
     case(Reclaim, StaleFence, "a_reclaim_does_not_touch_the_successor"),
     case(Reclaim, Expired, "an_expired_lease_is_taken_back_and_its_holder_named"),

@@ -87,6 +87,8 @@ pub enum JournalEvent {
     EndpointPinged,
     /// Deliveries are sent again.
     DeliveriesResent,
+    /// Somebody made a job due that was to wait for its time.
+    Hastened,
 }
 
 /// One row of the journal.
@@ -114,7 +116,7 @@ pub struct JournalRow {
 
 impl JournalEvent {
     /// Every event.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 45] = [
         Self::Claimed,
         Self::Ended(How::Succeeded),
         Self::Ended(How::Retry),
@@ -159,6 +161,7 @@ impl JournalEvent {
         Self::EndpointDisabled,
         Self::EndpointPinged,
         Self::DeliveriesResent,
+        Self::Hastened,
     ];
 
     /// What the `journal` table stores; endings are 10 + the ending's own code.
@@ -201,6 +204,7 @@ impl JournalEvent {
             Self::EndpointDisabled => 44,
             Self::EndpointPinged => 45,
             Self::DeliveriesResent => 46,
+            Self::Hastened => 47,
         }
     }
 
@@ -248,6 +252,7 @@ impl JournalEvent {
             Self::EndpointDisabled => "endpoint_disabled",
             Self::EndpointPinged => "endpoint_pinged",
             Self::DeliveriesResent => "deliveries_resent",
+            Self::Hastened => "hastened",
             Self::Ended(how) => how.as_str(),
         }
     }
@@ -299,7 +304,8 @@ impl JournalEvent {
             | Self::EndpointRemoved
             | Self::EndpointDisabled
             | Self::EndpointPinged
-            | Self::DeliveriesResent => None,
+            | Self::DeliveriesResent
+            | Self::Hastened => None,
         }
     }
 }
@@ -313,7 +319,7 @@ mod tests {
         for event in JournalEvent::ALL {
             assert_eq!(JournalEvent::from_code(event.code()), Some(event));
         }
-        for code in [0, 10, 19, 47] {
+        for code in [0, 10, 19, 48] {
             assert_eq!(JournalEvent::from_code(code), None);
         }
     }

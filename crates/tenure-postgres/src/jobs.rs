@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use tenure_core::apply::Rules;
 use tenure_core::{Backoff, JobId, Json, LeaseNo, NewJob, State};
 use tenure_store::enqueue::Enqueued;
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob, Word};
+use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob, Word};
 use tenure_store::record::{AttemptRecord, JobFilter, JobRecord, JobSummary, JobsFound, Sight, check_search};
 use tenure_store::{JobStore, StoreError};
 use tokio_postgres::Row;
@@ -26,6 +26,7 @@ const BULK: usize = 500;
 
 const CANCEL: Statement = Statement { name: "cancel", sql: "select tenure.cancel($1, $2, $3, $4, $5, $6) as answer" };
 const REQUEUE: Statement = Statement { name: "requeue", sql: "select tenure.requeue($1, $2, $3, $4, $5)" };
+const HASTEN: Statement = Statement { name: "hasten", sql: "select tenure.hasten($1, $2, $3, $4, $5) as is_new" };
 const OPEN: Statement = Statement { name: "open", sql: "select tenure.open($1, $2, $3, $4, $5)" };
 
 impl PgStore {
@@ -105,16 +106,28 @@ impl JobStore for PgStore {
     }
 
     async fn requeue_job(&self, request: RequeueJob) -> Result<(), StoreError> {
-        self.operate(REQUEUE, &request.sight, request.job, &request.word).await
+        self.operate(REQUEUE, &request.sight, request.job, &request.word).await.map(drop)
     }
 
     async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
-        self.operate(OPEN, &request.sight, request.job, &request.word).await
+        self.operate(OPEN, &request.sight, request.job, &request.word).await.map(drop)
+    }
+
+    async fn hasten_job(&self, request: HastenJob) -> Result<bool, StoreError> {
+        let rows = self.operate(HASTEN, &request.sight, request.job, &request.word).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Corrupt("hasten answered nothing".to_owned()))?;
+        get(row, "is_new")
     }
 }
 
 impl PgStore {
-    async fn operate(&self, statement: Statement, sight: &Sight, job: JobId, word: &Word) -> Result<(), StoreError> {
+    async fn operate(
+        &self,
+        statement: Statement,
+        sight: &Sight,
+        job: JobId,
+        word: &Word,
+    ) -> Result<Vec<Row>, StoreError> {
         word.check()?;
         let (tenant, now) = (tenant(sight), self.moment());
         let params: [Param<'_>; 5] = [
@@ -124,8 +137,7 @@ impl PgStore {
             (&word.reason, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
         ];
-        self.call_past(tenant.as_deref(), Seen::Job(job.as_uuid()), statement, &params).await?;
-        Ok(())
+        self.call_past(tenant.as_deref(), Seen::Job(job.as_uuid()), statement, &params).await
     }
 
     pub(crate) async fn show(&self, sight: &Sight, ids: &[Uuid]) -> Result<Vec<Row>, StoreError> {

@@ -1,10 +1,10 @@
-//! Back into the line by an operator's word: requeue an ended job, open a waiting one.
+//! Back into the line by an operator's word, or to its head: requeue an ended job, open a waiting one, hasten a delayed one.
 
 use rusqlite::named_params;
 use tenure_core::journal::JournalEvent;
-use tenure_core::{How, State};
+use tenure_core::{How, JobId, State};
 use tenure_store::StoreError;
-use tenure_store::operate::{OpenJob, RequeueJob};
+use tenure_store::operate::{HastenJob, OpenJob, RequeueJob};
 
 use crate::cancel::remove_ready;
 use crate::enqueue::{Line, Place};
@@ -15,7 +15,7 @@ use crate::page;
 use crate::prune::forget_cancel_request;
 use crate::row::blob;
 use crate::run;
-use crate::show;
+use crate::show::{self, Found};
 use crate::tx::Tx;
 
 const REOPEN_ATTEMPT: &str = include_str!("sql/reopen_attempt.sql");
@@ -57,6 +57,31 @@ pub(crate) fn open_job(tx: &Tx<'_>, request: &OpenJob) -> Result<()> {
         let text = format!("job {job} cannot be opened: it is {}", found.state.as_str());
         return Err(StoreError::Conflict(text).into());
     }
+    make_due(tx, job, &found, State::Queued)?;
+    journal::add(tx, &Entry::said(JournalEvent::Opened, &request.word), &[job])
+}
+
+/// Makes a job due now that waits for its time, or opens one that waits; `false`: it is due already.
+pub(crate) fn hasten_job(tx: &Tx<'_>, request: &HastenJob) -> Result<bool> {
+    let HastenJob { sight, job, word } = request;
+    let found = show::find_job(tx, sight, *job)?;
+    let (state, event) = match found.state {
+        State::Waiting => (State::Queued, JournalEvent::Opened),
+        state @ (State::Queued | State::Retryable) => (state, JournalEvent::Hastened),
+        state => {
+            let text = format!("job {job} cannot be hastened: it is {}", state.as_str());
+            return Err(StoreError::Conflict(text).into());
+        }
+    };
+    if found.state != State::Waiting && show::summarize(tx, *job)?.run_at <= tx.now {
+        return Ok(false);
+    }
+    make_due(tx, *job, &found, state)?;
+    journal::add(tx, &Entry::said(event, word), &[*job])?;
+    Ok(true)
+}
+
+fn make_due(tx: &Tx<'_>, job: JobId, found: &Found, state: State) -> Result<()> {
     remove_ready(tx, job)?;
     Line::open(tx)?.put(&Place {
         queue: found.queue,
@@ -66,7 +91,6 @@ pub(crate) fn open_job(tx: &Tx<'_>, request: &OpenJob) -> Result<()> {
         job,
         attempt: found.attempt,
         losses: found.losses,
-        state: State::Queued,
-    })?;
-    journal::add(tx, &Entry::said(JournalEvent::Opened, &request.word), &[job])
+        state,
+    })
 }

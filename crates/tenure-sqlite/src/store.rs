@@ -16,7 +16,7 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
+use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
 use tenure_store::record::{JobFilter, JobRecord, JobSummary, JobsFound, Sight, check_search};
 use tenure_store::{
     CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
@@ -163,6 +163,11 @@ impl JobStore for SqliteStore {
     async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
         request.word.check()?;
         self.write(Urgency::Verb, move |tx| requeue::open_job(tx, &request)).await
+    }
+
+    async fn hasten_job(&self, request: HastenJob) -> Result<bool, StoreError> {
+        request.word.check()?;
+        self.write(Urgency::Verb, move |tx| requeue::hasten_job(tx, &request)).await
     }
 }
 

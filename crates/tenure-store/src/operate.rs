@@ -63,6 +63,17 @@ pub struct OpenJob {
     pub word: Word,
 }
 
+/// Make a job due that waits for its time.
+#[derive(Debug, Clone)]
+pub struct HastenJob {
+    /// What the caller may see.
+    pub sight: Sight,
+    /// Which.
+    pub job: JobId,
+    /// Who and why.
+    pub word: Word,
+}
+
 /// Settings of a queue.
 #[derive(Debug, Clone)]
 pub struct SetQueue {

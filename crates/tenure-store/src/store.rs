@@ -22,7 +22,7 @@ use crate::enqueue::Enqueued;
 use crate::error::StoreError;
 use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
-use crate::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
+use crate::operate::{CancelJob, Canceled, HastenJob, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use crate::record::{
     EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, SecondWall, Sight, Violation,
 };
@@ -104,6 +104,10 @@ pub trait JobStore: Send + Sync {
 
     /// Makes a waiting job due now. `Conflict` when it does not wait.
     async fn open_job(&self, request: OpenJob) -> Result<(), StoreError>;
+
+    /// Makes a job due now that is delayed or waits for its next try, and opens one that waits; answers whether it was not
+    /// due before. One that was is left alone, and not journaled. `Conflict` when it runs or has ended.
+    async fn hasten_job(&self, request: HastenJob) -> Result<bool, StoreError>;
 }
 
 /// Workers: what they hold and how it ends.

@@ -1,8 +1,9 @@
-//! `tenure jobs`: look at jobs, end them, revive them.
+//! `tenure jobs`: look at jobs, end them, revive them, run them now.
 
 mod cancel;
 pub(super) mod list;
 mod requeue;
+mod run;
 mod show;
 mod watch;
 
@@ -20,9 +21,10 @@ Examples:
   tenure jobs watch                        a live view of queues and jobs
   tenure jobs watch ID                     follow one job until it ends
   tenure jobs cancel ID                    end it
-  tenure jobs requeue --state dead         revive every dead letter";
+  tenure jobs requeue --state dead         revive every dead letter
+  tenure jobs run ID                       a delayed job is due now";
 
-/// List, show, watch, cancel and requeue jobs
+/// List, show, watch, cancel, requeue and run jobs
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct JobsArgs {
@@ -36,6 +38,7 @@ enum JobsCommand {
     Show(show::ShowArgs),
     Cancel(cancel::CancelArgs),
     Requeue(requeue::RequeueArgs),
+    Run(run::RunArgs),
     Watch(watch::WatchArgs),
 }
 
@@ -45,6 +48,7 @@ pub(crate) async fn run(args: JobsArgs, session: &mut Session) -> Result<Answer,
         JobsCommand::Show(args) => show::run(args, session).await,
         JobsCommand::Cancel(args) => cancel::run(args, session).await,
         JobsCommand::Requeue(args) => requeue::run(args, session).await,
+        JobsCommand::Run(args) => run::run(args, session).await,
         JobsCommand::Watch(args) => watch::run(args, session).await,
     }
 }

@@ -12,6 +12,7 @@ const COMMANDS: &[&[&str]] = &[
     &["jobs", "show"],
     &["jobs", "cancel"],
     &["jobs", "requeue"],
+    &["jobs", "run"],
     &["jobs", "watch"],
     &["dead"],
     &["dead", "list"],

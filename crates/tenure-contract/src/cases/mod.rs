@@ -20,6 +20,7 @@ mod webhook;
 
 mod cancel;
 mod force_cancel;
+mod hasten;
 mod open;
 mod operation;
 mod requeue;
@@ -61,6 +62,7 @@ pub use self::snooze::*;
 
 pub use self::cancel::*;
 pub use self::force_cancel::*;
+pub use self::hasten::*;
 pub use self::open::*;
 pub use self::requeue::*;
 

@@ -5,7 +5,7 @@ use tenure_core::journal::JournalEvent;
 use tenure_core::new_job::Due;
 use tenure_core::{Event, Job, JobId, Line, NewJob, Refused, State, Timestamp};
 use tenure_store::enqueue::Enqueued;
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
+use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
 use tenure_store::record::{JobFilter, JobRecord, JobSummary, JobsFound, SEARCHED_MAX, Sight, check_search};
 use tenure_store::{JobStore, StoreError};
 
@@ -112,6 +112,32 @@ impl JobStore for ModelStore {
         })?;
         self.work.notify_one();
         Ok(())
+    }
+
+    async fn hasten_job(&self, request: HastenJob) -> Result<bool, StoreError> {
+        let HastenJob { sight, job, word } = request;
+        word.check()?;
+        let is_news = self.transact(|tables, now| {
+            let Job { state, run_at, .. } = tables.seen(&sight, job)?.job;
+            let event = match state {
+                State::Waiting => {
+                    tables.step(job, &Event::Open, now, None).map_err(|why| conflict(job, why))?;
+                    JournalEvent::Opened
+                }
+                State::Queued | State::Retryable if run_at <= now => return Ok(false),
+                State::Queued | State::Retryable => {
+                    if let Some(row) = tables.jobs.get_mut(&job) {
+                        row.job.run_at = now;
+                    }
+                    JournalEvent::Hastened
+                }
+                state => return Err(StoreError::Conflict(format!("job {job} is {}", state.as_str()))),
+            };
+            tables.write(now, None, event, None, vec![job], &word);
+            Ok(true)
+        })?;
+        self.work.notify_one();
+        Ok(is_news)
     }
 }
 

@@ -117,6 +117,7 @@ async fn verb(at: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
         "cancel" => operate::cancel(at, line).await,
         "requeue" => operate::requeue(at, line).await,
         "open" => operate::open(at, line).await,
+        "hasten" => operate::hasten(at, line).await,
         "pause" | "resume" => operate::pause(at, line).await,
         "queue" => operate::queue(at, line).await,
         "tenant" => operate::tenant(at, line).await,

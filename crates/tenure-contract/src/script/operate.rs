@@ -5,7 +5,7 @@ use tenure_core::name::{QueueName, TenantName};
 use tenure_store::StoreError;
 use tenure_store::access::SetTenant;
 use tenure_store::operate::{
-    CancelJob, Canceled, LEASE_TTL_DEFAULT, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue, Word,
+    CancelJob, Canceled, HastenJob, LEASE_TTL_DEFAULT, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue, Word,
 };
 use tenure_store::record::Sight;
 
@@ -37,6 +37,14 @@ pub(super) async fn open(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, 
     let (job, sight, word) = target(run, line)?;
     let done = run.t.store.open_job(OpenJob { sight, job, word }).await;
     Ok(Outcome { expected: line.expected_or("opened"), got: words(run, done.map(|()| "opened")) })
+}
+
+/// `hasten J1 -> hastened | before | conflict | not_found`
+pub(super) async fn hasten(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
+    let (job, sight, word) = target(run, line)?;
+    let done = run.t.store.hasten_job(HastenJob { sight, job, word }).await;
+    let word = |is_news| if is_news { "hastened" } else { "before" };
+    Ok(Outcome { expected: line.expected_or("hastened"), got: words(run, done.map(word)) })
 }
 
 /// `pause mail`, `resume mail`; without a name the default queue.

@@ -7,7 +7,7 @@ use tenure_core::name::{ScheduleName, TenantName};
 use tenure_core::{EndpointId, JobId, RunId, State, Timestamp};
 use tenure_postgres::PgStore;
 use tenure_store::access::{KeyFilter, NewKey, RevokeKey};
-use tenure_store::operate::{CancelJob, OpenJob, RequeueJob, Word};
+use tenure_store::operate::{CancelJob, HastenJob, OpenJob, RequeueJob, Word};
 use tenure_store::operation::OperationFilter;
 use tenure_store::record::{JobFilter, Sight};
 use tenure_store::rollup::{By, RollupFilter, Step};
@@ -18,7 +18,8 @@ use tenure_store::schedule::ScheduleFilter;
 use tenure_store::usage::UsageFilter;
 use tenure_store::webhook::{ChangeEndpoint, DeliveryFilter, EndpointFilter};
 use tenure_store::{
-    AccessStore, AdminStore, JobStore, OperationStore, RollupStore, RunStore, ScheduleStore, StoreError, WebhookStore,
+    AccessStore, AdminStore, JobStore, JournalStore, OperationStore, RollupStore, RunStore, ScheduleStore, StoreError,
+    WebhookStore,
 };
 
 use crate::database::Database;
@@ -114,6 +115,8 @@ pub(crate) async fn leaks(store: &PgStore) -> Vec<&'static str> {
         ),
         ("requeue_job", store.requeue_job(RequeueJob { sight: sight.clone(), job: job(ACME, 3), word: word() }).await),
         ("open_job", store.open_job(OpenJob { sight: sight.clone(), job: theirs, word: word() }).await),
+        ("hasten_job", store.hasten_job(HastenJob { sight: sight.clone(), job: theirs, word: word() }).await.map(drop)),
+        ("list_job_rows", store.list_job_rows(&sight, theirs).await.map(drop)),
         ("add_to_run", store.add_to_run(AddToRun { sight: sight.clone(), run, members: members() }).await.map(drop)),
         (
             "operate_partition",
@@ -163,6 +166,9 @@ async fn reads(store: &PgStore, zeta: &TenantName, sight: &Sight) -> Vec<&'stati
         let ids: Vec<JobId> = store.list_jobs(&filter).await.expect("list").iter().map(|job| job.id).collect();
         check(verb, ids == [job(ZETA, number)]);
     }
+    let found =
+        store.search_jobs(&JobFilter { sight: sight.clone(), ..JobFilter::default() }, "l").await.expect("search");
+    check("search_jobs", found.jobs.iter().all(|job| job.tenant == *zeta));
     let run = RunId::from_uuid(uuid(ZETA, 9));
     let runs = store.list_runs(&RunFilter { sight: sight.clone(), ..RunFilter::default() }).await.expect("list");
     check("list_runs", runs.iter().map(|run| run.id).eq([run]));

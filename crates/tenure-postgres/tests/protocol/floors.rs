@@ -6,7 +6,7 @@ use tenure_contract::fixture::START;
 use tenure_core::new_job::Due;
 use tenure_core::{JobId, NewJob, Timestamp};
 use tenure_store::JobStore;
-use tenure_store::operate::{OpenJob, Word};
+use tenure_store::operate::{HastenJob, OpenJob, Word};
 use tenure_store::record::Sight;
 use tokio_postgres::Client;
 
@@ -144,6 +144,21 @@ async fn an_opened_job_is_above_the_floor() {
     let request = OpenJob { sight: Sight::All, job, word: Word::default() };
     scene.store.open_job(request).await.expect("open");
     assert_eq!(scene.show(job).await.summary.run_at, scene.clock.now());
+    assert_eq!(scene.claim_one(worker).await.1, job);
+    scene.assert_sound().await;
+}
+
+/// S20: a hastened job is due when it was asked for. Red when it gets a time below the floor.
+#[tokio::test]
+async fn a_hastened_job_is_above_the_floor() {
+    let scene = Scene::new().await;
+    let worker = scene.worker("w").await;
+    let delayed = NewJob { due: Due::After(Duration::from_secs(3_600)), ..scene.new_job() };
+    let job = scene.store.enqueue_jobs(vec![delayed]).await.expect("enqueue")[0].job();
+    scene.advance(Duration::from_secs(60));
+    scene.claim_batch(worker, 1).await;
+    let request = HastenJob { sight: Sight::All, job, word: Word::default() };
+    assert!(scene.store.hasten_job(request).await.expect("hasten"));
     assert_eq!(scene.claim_one(worker).await.1, job);
     scene.assert_sound().await;
 }

@@ -42,6 +42,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(operate::cancel_job))
         .routes(routes!(operate::requeue_job))
         .routes(routes!(operate::open_job))
+        .routes(routes!(operate::hasten_job))
 }
 
 /// A new job. Only `kind` has to be said.

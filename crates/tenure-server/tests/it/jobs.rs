@@ -19,6 +19,7 @@ on_each_store! {
     a_waiting_job_is_opened_by_nobody_twice,
     payloads_come_back_as_they_were,
     the_story_of_a_job_is_told,
+    a_delayed_job_is_run_now,
     jobs_are_found_by_time_and_text,
 }
 
@@ -194,4 +195,16 @@ async fn jobs_are_found_by_time_and_text(place: Place) {
         let refused = place.root.get(&format!("/v1/jobs?{field}={bad}")).await;
         assert_eq!(refused.code(422), "invalid", "{field}: {}", refused.text);
     }
+}
+
+/// Once; what has ended is not run.
+async fn a_delayed_job_is_run_now(place: Place) {
+    let id = text(&place.root.post("/v1/jobs", json!({ "kind": "a", "delay": "1h" })).await.ok(201)["id"]).to_owned();
+    let run = format!("/v1/jobs/{id}/run");
+    assert_eq!(place.root.post(&run, json!({ "reason": "now" })).await.ok(200)["hastened"], true);
+    assert_eq!(place.root.post(&run, json!({})).await.ok(200)["hastened"], false);
+    let story = place.root.get(&format!("/v1/jobs/{id}/journal")).await.ok(200);
+    assert_eq!((&story["items"][0]["event"], &story["items"][0]["reason"]), (&json!("hastened"), &json!("now")));
+    place.root.post(&format!("/v1/jobs/{id}/cancel"), json!({})).await.ok(200);
+    assert_eq!(place.root.post(&run, json!({})).await.code(409), "conflict");
 }

@@ -19,7 +19,7 @@ use tenure_store::cache::{Cached, PutCached};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
+use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{
     EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, Sight, Violation,
 };
@@ -105,6 +105,10 @@ impl JobStore for Wire {
 
     async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
         self.store.open_job(request).await
+    }
+
+    async fn hasten_job(&self, request: HastenJob) -> Result<bool, StoreError> {
+        self.store.hasten_job(request).await
     }
 }
 

@@ -18,7 +18,7 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
 use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
+use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{
     EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, Sight, Violation,
 };
@@ -240,6 +240,10 @@ impl JobStore for Flaky {
 
     async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
         self.inner.open_job(request).await
+    }
+
+    async fn hasten_job(&self, request: HastenJob) -> Result<bool, StoreError> {
+        self.inner.hasten_job(request).await
     }
 }
 

@@ -168,7 +168,11 @@ fn timeline(job: &JobRecord, rows: &[JournalRow], gate: Option<&GateRecord>, now
 fn is_act(event: JournalEvent) -> bool {
     matches!(
         event,
-        JournalEvent::CancelRequested | JournalEvent::Requeued | JournalEvent::Opened | JournalEvent::Refused
+        JournalEvent::CancelRequested
+            | JournalEvent::Requeued
+            | JournalEvent::Opened
+            | JournalEvent::Hastened
+            | JournalEvent::Refused
     )
 }
 

@@ -1,10 +1,10 @@
-//! What operators do to one job: cancel, requeue, open.
+//! What operators do to one job: cancel, requeue, open, hasten.
 
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use tenure_core::Scope;
-use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
+use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
 use utoipa::ToSchema;
 
 use crate::api::{Reason, ok};
@@ -95,4 +95,30 @@ pub(super) async fn open_job(
     app.store.open_job(OpenJob { sight, job, word }).await?;
     app.publish([job]);
     ok(&StateAnswer { id: job.to_string(), state: "queued" })
+}
+
+/// Whether a job was made due.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct HastenedAnswer {
+    id: String,
+    /// False: it was due already
+    hastened: bool,
+}
+
+/// Run a job as soon as a worker is free
+///
+/// One that is delayed or waits for its next try is due now; one that waits is opened. One that runs or has ended is refused.
+#[utoipa::path(post, path = "/v1/jobs/{id}/run", tag = "jobs", params(("id" = uuid::Uuid, Path)), request_body = Reason,
+    security(("key" = ["operate"])), responses((status = 200, body = HastenedAnswer)))]
+pub(super) async fn hasten_job(
+    State(app): State<App>,
+    caller: Caller,
+    path: Segments,
+    Json(body, _held): Json<Reason>,
+) -> Result<Response, Problem> {
+    caller.need(Scope::Operate)?;
+    let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
+    let hastened = app.store.hasten_job(HastenJob { sight, job, word }).await?;
+    app.publish([job]);
+    ok(&HastenedAnswer { id: job.to_string(), hastened })
 }
