@@ -2,6 +2,7 @@
 
 mod audit;
 mod document;
+mod figures;
 mod gates;
 mod health;
 mod jobs;
@@ -82,6 +83,7 @@ fn routes() -> OpenApiRouter<App> {
         .merge(leases::routes())
         .merge(stats::routes())
         .merge(metrics::routes())
+        .merge(figures::routes())
         .merge(usage::routes())
         .merge(audit::routes())
         .merge(tenants::routes())

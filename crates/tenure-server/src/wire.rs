@@ -2,6 +2,7 @@
 //! renamed.
 
 pub mod access;
+pub mod figures;
 pub mod gate;
 pub mod job;
 pub mod journal;

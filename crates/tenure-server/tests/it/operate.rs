@@ -18,6 +18,7 @@ on_each_store! {
     figures_and_the_journal_are_the_operators,
     tenants_are_listed_and_limited,
     usage_is_summed_and_a_tenant_sees_its_own,
+    figures_are_summed_over_time_and_a_tenant_sees_its_own,
 }
 
 async fn queues_are_made_paused_and_limited(place: Place) {
@@ -213,6 +214,41 @@ async fn usage_is_summed_and_a_tenant_sees_its_own(place: Place) {
     let shop = place.key(Some("acme"), "read").await;
     let own = shop.get("/v1/usage?within=1d&kind=crawl").await.ok(200);
     assert_eq!((own["items"].as_array().unwrap().len(), &own["items"][0]["attempts"]), (1, &json!(2)));
+}
+
+async fn figures_are_summed_over_time_and_a_tenant_sees_its_own(place: Place) {
+    let worker = place.worker().await;
+    for (tenant, kind) in [("acme", "crawl"), ("acme", "mail"), ("rival", "crawl")] {
+        let id = place.enqueue(json!({ "kind": kind, "tenant": tenant })).await;
+        place.clock.advance(std::time::Duration::from_secs(15));
+        let claim = json!({ "queues": ["default"], "limit": 1, "wait_ms": 0 });
+        let lease = worker.post("/v1/leases", claim).await.ok(200)["lease"]["lease"].clone();
+        place.clock.advance(std::time::Duration::from_millis(40));
+        worker.post(&format!("/v1/leases/{lease}/jobs/{id}/complete"), json!({})).await.ok(200);
+    }
+    place.store.seal_journal().await.unwrap();
+    while place.store.fold_rollups().await.unwrap() > 0 {}
+    for within in ["1h", "24h", "7d"] {
+        let all = place.root.get(&format!("/v1/figures?within={within}")).await.ok(200);
+        let lines = all["items"].as_array().unwrap();
+        let claimed: u64 = lines.iter().map(|line| line["claimed"].as_u64().unwrap()).sum();
+        assert_eq!((claimed, &lines[0]["queue"], &lines[0]["kind"]), (3, &Value::Null, &Value::Null), "{within}");
+    }
+    let kinds = place.root.get("/v1/figures?by=kind").await.ok(200);
+    let line = &kinds["items"][0];
+    assert_eq!((&line["kind"], &line["succeeded"], &line["tenant"]), (&json!("crawl"), &json!(2), &Value::Null));
+    assert_eq!(line["run"], json!({ "count": 2, "sum_ms": 80, "p50_ms": 35.0, "p95_ms": 48.5, "p99_ms": 49.7 }));
+    assert_eq!((&line["wait"]["count"], &line["wait"]["sum_ms"]), (&json!(2), &json!(30_000)));
+    let rival = place.root.get("/v1/figures?by=tenant&tenant=rival&queue=default&kind=crawl").await.ok(200);
+    assert_eq!((&rival["items"][0]["tenant"], &rival["items"][0]["claimed"]), (&json!("rival"), &json!(1)));
+    let shop = place.key(Some("acme"), "read").await;
+    let own = shop.get("/v1/figures?by=tenant").await.ok(200);
+    let lines = own["items"].as_array().unwrap();
+    assert_eq!((lines.len(), &lines[0]["tenant"], &lines[0]["claimed"]), (1, &json!("acme"), &json!(2)));
+    assert_eq!(shop.get("/v1/figures?tenant=rival").await.code(403), "forbidden");
+    for bad in ["within=8d", "within=0s", "by=moon", "within=often", "kind=a%20b"] {
+        assert_eq!(place.root.get(&format!("/v1/figures?{bad}")).await.code(422), "invalid", "{bad}");
+    }
 }
 
 async fn tenants_are_listed_and_limited(place: Place) {
