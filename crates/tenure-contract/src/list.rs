@@ -310,6 +310,9 @@ macro_rules! each_case {
             jobs_are_listed_by_the_time_they_were_created,
             jobs_are_found_by_a_text_in_their_payload,
             a_search_goes_on_where_it_stopped,
+            // list_journal
+            the_journal_is_listed_newest_first_by_what_is_asked,
+            the_journal_is_listed_page_by_page,
             // job_rows
             the_story_of_a_job_has_everything_that_happened_to_it,
             the_story_of_a_job_is_told_to_its_tenant_without_names,

@@ -4,11 +4,13 @@
 //! transaction would stop while any is open in any database of the cluster; ordering by transaction id would put a late
 //! requeue before the claim it followed. The transaction that seals writes no journal rows itself.
 
+mod list;
+
 use async_trait::async_trait;
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::seal::{GENESIS, Hash, Seal, Sealer};
 use tenure_core::{JobId, Json, LeaseNo, WorkerId};
-use tenure_store::journal::{JOB_ROWS_MAX, JournalPage, row_of_job};
+use tenure_store::journal::{JOB_ROWS_MAX, JournalFilter, JournalFound, JournalPage, row_of_job};
 use tenure_store::record::Sight;
 use tenure_store::{JournalStore, StoreError};
 use tokio_postgres::types::Type;
@@ -101,6 +103,11 @@ impl JournalStore for PgStore {
         let seen = Seen::Job(job.as_uuid());
         let rows = self.call_past(tenant.as_deref(), seen, statement::LIST_JOB_ROWS, &params).await?;
         rows.iter().rev().map(|row| Ok(row_of_job(journal_row(row)?, job, sight))).collect()
+    }
+
+    async fn list_journal(&self, filter: &JournalFilter) -> Result<JournalFound, StoreError> {
+        filter.check()?;
+        self.list_rows(filter).await
     }
 }
 

@@ -148,6 +148,8 @@ statements! {
     READ_TAIL = "read_tail";
     /// Rows of one job.
     LIST_JOB_ROWS = "list_job_rows";
+    /// Rows that match, newest first.
+    LIST_JOURNAL = "list_journal";
     /// Notifies queues with an idle worker.
     WAKE_IDLE = "wake_idle";
     /// Says that a worker is idle.

@@ -9,6 +9,9 @@ create table session (
 ) strict, without rowid;
 create index session_expires on session (expires_at);
 
+-- What people and rules did is rare among what workers write under their leases.
+create index journal_acts on journal (id) where lease is null or worker is null;
+
 -- The story of a job: rows of its leases are found by journal_lease, the others here.
 create index journal_job on journal (json_extract(jobs, '$[0]')) where lease is null and json_array_length(jobs) = 1;
 

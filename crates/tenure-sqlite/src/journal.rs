@@ -2,6 +2,8 @@
 //!
 //! There is one writer at a time, so ids are in the order of the commits and a seal is a range of ids.
 
+mod list;
+
 use rusqlite::{Row, named_params};
 use tenure_core::journal::{JournalEvent, JournalRow, ROW_JOBS_MAX};
 use tenure_core::seal::{GENESIS, Hash, Seal, Sealer};
@@ -14,6 +16,8 @@ use crate::fault::{Result, corrupt};
 use crate::row::{blob, ids_from_json, ids_to_json, optional_json, text, time};
 use crate::show;
 use crate::tx::Tx;
+
+pub(crate) use self::list::list_journal;
 
 const ADD_JOURNAL: &str = include_str!("sql/add_journal.sql");
 const READ_JOURNAL: &str = include_str!("sql/read_journal.sql");

@@ -14,7 +14,7 @@ use tenure_store::cache::{Cached, PutCached, check_key};
 use tenure_store::clock::Clock;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
-use tenure_store::journal::JournalPage;
+use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
 use tenure_store::record::{JobFilter, JobRecord, JobSummary, JobsFound, Sight, check_search};
@@ -314,6 +314,12 @@ impl JournalStore for SqliteStore {
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
         let sight = sight.clone();
         self.read(move |tx| journal::list_job_rows(tx, &sight, job)).await
+    }
+
+    async fn list_journal(&self, filter: &JournalFilter) -> Result<JournalFound, StoreError> {
+        filter.check()?;
+        let filter = filter.clone();
+        self.read(move |tx| journal::list_journal(tx, &filter)).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reading the journal in pages.
 
+mod filter;
 mod newest;
 
 use tenure_core::JobId;
@@ -7,6 +8,7 @@ use tenure_core::journal::JournalRow;
 
 use crate::record::Sight;
 
+pub use filter::{DISORDER_MAX, JournalFilter, JournalFound, LOOKED_AT_MAX, LOOKED_AT_PAGE, SUBJECTS, is_act};
 pub use newest::{all_of, newest, newest_seal};
 
 /// Most rows that the story of one job has.

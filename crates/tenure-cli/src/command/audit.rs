@@ -1,6 +1,7 @@
 //! `tenure audit`: verify the journal, anchor it, read it.
 
 mod anchor;
+mod list;
 pub(crate) mod seen;
 mod tail;
 mod verify;
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   tenure audit tail --follow                    every transition, as it happens
+  tenure audit list --acts                      what people and rules did, newest first
   tenure audit anchor >> anchors.txt            seal, and write the head of the chain down
   tenure audit verify --seal                    recompute every seal, replay every transition
   tenure audit verify --anchor 12:3400:9f86d0…  is the chain still the one I wrote down?
@@ -39,6 +41,7 @@ enum AuditCommand {
     Verify(verify::VerifyArgs),
     Anchor(anchor::AnchorArgs),
     Tail(tail::TailArgs),
+    List(list::ListArgs),
 }
 
 pub(crate) async fn run(args: AuditArgs, session: &mut Session) -> Result<Answer, Failure> {
@@ -46,6 +49,7 @@ pub(crate) async fn run(args: AuditArgs, session: &mut Session) -> Result<Answer
         AuditCommand::Verify(args) => verify::run(args, session).await,
         AuditCommand::Anchor(args) => anchor::run(&args, session).await,
         AuditCommand::Tail(args) => tail::run(&args, session).await,
+        AuditCommand::List(args) => list::run(args, session).await,
     }
 }
 

@@ -85,6 +85,7 @@ const COMMANDS: &[&[&str]] = &[
     &["audit", "verify"],
     &["audit", "anchor"],
     &["audit", "tail"],
+    &["audit", "list"],
     &["migrate"],
     &["migrate", "up"],
     &["migrate", "status"],

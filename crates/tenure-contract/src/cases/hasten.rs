@@ -123,6 +123,6 @@ pub async fn of_two_that_hasten_a_job_one_is_written(t: Fixture) {
         };
         let (first, second) = both(hasten(), hasten()).await;
         assert!(first != second, "one was first: {first}, {second}");
-        assert_eq!(t.journal().await.len(), round as usize);
+        assert_eq!(t.journal().await.len(), round);
     }
 }

@@ -6,7 +6,7 @@ use tenure_core::name::QueueName;
 use tenure_core::seal::{GENESIS, Seal};
 use tenure_core::{How, JobId};
 use tenure_store::audit::{self, Finding};
-use tenure_store::journal::JournalPage;
+use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
 use tenure_store::operate::{CancelJob, OpenJob, PauseQueue, RequeueJob, Word};
 use tenure_store::record::Sight;
 use tenure_store::{JournalStore, Store, StoreError};
@@ -215,5 +215,9 @@ impl JournalStore for Cut<'_> {
 
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
         self.store.store.list_job_rows(sight, job).await
+    }
+
+    async fn list_journal(&self, filter: &JournalFilter) -> Result<JournalFound, StoreError> {
+        self.store.store.list_journal(filter).await
     }
 }

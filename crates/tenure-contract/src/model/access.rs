@@ -27,11 +27,12 @@ impl AccessStore for ModelStore {
             let before = tables.tenant_quotas.get(&request.tenant).copied();
             let after = request.quota.map_or(before, Quota::pending);
             match after {
-                Some(quota) => tables.tenant_quotas.insert(request.tenant, quota),
+                Some(quota) => tables.tenant_quotas.insert(request.tenant.clone(), quota),
                 None => tables.tenant_quotas.remove(&request.tenant),
             };
             if is_new || before != after {
                 tables.write(now, None, JournalEvent::TenantSet, None, Vec::new(), &request.word);
+                tables.naming(&[("tenant", request.tenant.as_str())]);
             }
             Ok(is_new)
         })
@@ -74,7 +75,9 @@ impl AccessStore for ModelStore {
                 }
                 let end = now.plus(*overlap);
                 old.expires_at = Some(old.expires_at.map_or(end, |sooner| sooner.min(end)));
+                let old = old.id.clone();
                 tables.write(now, None, JournalEvent::KeyRevoked, None, Vec::new(), &request.word);
+                tables.naming(&named(&old, request.tenant.as_ref()));
             }
             let record = KeyRecord {
                 id: request.id.clone(),
@@ -89,6 +92,7 @@ impl AccessStore for ModelStore {
             };
             tables.api_keys.insert(request.id, record.clone());
             tables.write(now, None, JournalEvent::KeyCreated, None, Vec::new(), &request.word);
+            tables.naming(&named(&record.id, record.tenant.as_ref()));
             Ok(record)
         })
     }
@@ -117,7 +121,9 @@ impl AccessStore for ModelStore {
                 return Ok(false);
             }
             key.revoked_at = Some(now);
+            let tenant = key.tenant.clone();
             tables.write(now, None, JournalEvent::KeyRevoked, None, Vec::new(), &request.word);
+            tables.naming(&named(&request.key, tenant.as_ref()));
             Ok(true)
         })
     }
@@ -181,6 +187,12 @@ fn tenant(tables: &Tables, name: &TenantName, now: Timestamp) -> TenantRecord {
     let mine = |key: &&KeyRecord| key.tenant.as_ref() == Some(name) && key.is_good(now);
     let keys = tables.api_keys.values().filter(mine).count() as u64;
     TenantRecord { name: name.clone(), quota: tables.tenant_quotas.get(name).copied(), keys }
+}
+
+/// What a row about a key names.
+fn named<'n>(key: &'n KeyId, tenant: Option<&'n TenantName>) -> Vec<(&'static str, &'n str)> {
+    let tenant = tenant.map(|tenant| ("tenant", tenant.as_str()));
+    [("key", key.as_str())].into_iter().chain(tenant).collect()
 }
 
 fn is_seen(key: &KeyRecord, sight: &Sight) -> bool {

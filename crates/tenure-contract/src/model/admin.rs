@@ -63,6 +63,7 @@ impl AdminStore for ModelStore {
             let worker = find(tables, request.worker)?;
             if std::mem::replace(&mut worker.order, request.order) != request.order {
                 tables.write(now, None, JournalEvent::WorkerOrdered, None, Vec::new(), &request.word);
+                tables.naming(&[("worker", &request.worker.to_string())]);
             }
             Ok(())
         })
@@ -173,9 +174,10 @@ impl AdminStore for ModelStore {
     async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError> {
         request.word.check()?;
         self.transact(|tables, now| {
-            tables.queues.entry(request.queue).or_default().paused = request.paused;
+            tables.queues.entry(request.queue.clone()).or_default().paused = request.paused;
             let event = if request.paused { JournalEvent::QueuePaused } else { JournalEvent::QueueResumed };
             tables.write(now, None, event, None, Vec::new(), &request.word);
+            tables.naming(&[("queue", request.queue.as_str())]);
             Ok(())
         })?;
         self.work.notify_one();

@@ -31,10 +31,11 @@ impl GateStore for ModelStore {
         self.transact(|tables, now| {
             let gone = || StoreError::NotFound(format!("a rule for {}", request.pattern));
             match request.rule {
-                Some(rule) => tables.rules.insert(request.pattern, rule),
+                Some(rule) => tables.rules.insert(request.pattern.clone(), rule),
                 None => Some(tables.rules.remove(&request.pattern).ok_or_else(gone)?),
             };
             tables.write(now, None, JournalEvent::GateRuled, None, Vec::new(), &request.word);
+            tables.naming(&[("gate", &request.pattern.to_string())]);
             Ok(())
         })
     }
@@ -89,6 +90,7 @@ impl GateStore for ModelStore {
                 }
             };
             tables.write(now, None, event, None, Vec::new(), &request.word);
+            tables.naming(&[("gate", request.gate.as_str())]);
             Ok(())
         })
     }
@@ -200,6 +202,7 @@ fn fold(tables: &mut Tables, gate: &GateName, worker: Option<WorkerId>, now: Tim
             Moved::Healed => JournalEvent::GateHealed,
         };
         tables.write(now, worker, event, None, Vec::new(), &Word::default());
+        tables.naming(&[("gate", gate.as_str())]);
     }
 }
 

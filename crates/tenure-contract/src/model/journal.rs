@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use tenure_core::JobId;
 use tenure_core::journal::JournalRow;
 use tenure_core::seal::{GENESIS, Seal, Sealer};
-use tenure_store::journal::{JOB_ROWS_MAX, JournalPage, row_of_job};
+use tenure_store::journal::{
+    JOB_ROWS_MAX, JournalFilter, JournalFound, JournalPage, LOOKED_AT_MAX, SUBJECTS, is_act, row_of_job,
+};
 use tenure_store::record::Sight;
 use tenure_store::{JournalStore, StoreError};
 
@@ -55,6 +57,33 @@ impl JournalStore for ModelStore {
             Ok(rows.into_iter().map(|row| row_of_job(row, job, sight)).collect())
         })
     }
+
+    async fn list_journal(&self, filter: &JournalFilter) -> Result<JournalFound, StoreError> {
+        filter.check()?;
+        self.look(|tables, _| {
+            let mut found = JournalFound::default();
+            let older = |row: &&JournalRow| filter.before.is_none_or(|before| row.id < before);
+            let meant = |row: &&JournalRow| !filter.acts_only || is_act(row);
+            for row in tables.journal.iter().rev().filter(older).filter(meant) {
+                if found.looked_at == LOOKED_AT_MAX || found.rows.len() == filter.limit as usize {
+                    return Ok(found);
+                }
+                found.looked_at += 1;
+                found.next = Some(row.id);
+                if filter.matches(row) && filter.subject.as_ref().is_none_or(|subject| names(row, subject)) {
+                    found.rows.push(row.clone());
+                }
+            }
+            Ok(JournalFound { next: None, ..found })
+        })
+    }
+}
+
+/// Whether the details of a row name this.
+fn names(row: &JournalRow, subject: &str) -> bool {
+    let details = row.details.as_ref().map_or("null", |details| details.as_str());
+    let details: serde_json::Value = serde_json::from_str(details).unwrap_or_default();
+    SUBJECTS.iter().filter_map(|name| details.get(name)).any(|value| value == subject)
 }
 
 /// The ids of a seal, or of the tail that no seal covers: above the first, up to the second.

@@ -66,11 +66,12 @@ impl ScheduleStore for ModelStore {
                         look_at: now,
                         fires: BTreeMap::new(),
                     };
-                    tables.schedules.insert(key, row);
+                    tables.schedules.insert(key.clone(), row);
                     ScheduleSet::Created
                 }
             };
             tables.write(now, None, JournalEvent::ScheduleSet, None, Vec::new(), &word);
+            tables.naming(&[("tenant", key.0.as_str()), ("schedule", key.1.as_str())]);
             Ok(set)
         })
     }
@@ -78,9 +79,10 @@ impl ScheduleStore for ModelStore {
     async fn remove_schedule(&self, request: RemoveSchedule) -> Result<(), StoreError> {
         request.word.check()?;
         self.transact(|tables, now| {
-            let gone = tables.schedules.remove(&(request.tenant, request.name.clone()));
+            let gone = tables.schedules.remove(&(request.tenant.clone(), request.name.clone()));
             gone.ok_or_else(|| unknown(&request.name))?;
             tables.write(now, None, JournalEvent::ScheduleRemoved, None, Vec::new(), &request.word);
+            tables.naming(&[("tenant", request.tenant.as_str()), ("schedule", request.name.as_str())]);
             Ok(())
         })
     }
@@ -88,7 +90,7 @@ impl ScheduleStore for ModelStore {
     async fn pause_schedule(&self, request: PauseSchedule) -> Result<(), StoreError> {
         request.word.check()?;
         self.transact(|tables, now| {
-            let row = tables.schedules.get_mut(&(request.tenant, request.name.clone()));
+            let row = tables.schedules.get_mut(&(request.tenant.clone(), request.name.clone()));
             let row = row.ok_or_else(|| unknown(&request.name))?;
             if row.paused == request.paused {
                 return Ok(());
@@ -102,6 +104,7 @@ impl ScheduleStore for ModelStore {
                 JournalEvent::ScheduleResumed
             };
             tables.write(now, None, event, None, Vec::new(), &request.word);
+            tables.naming(&[("tenant", request.tenant.as_str()), ("schedule", request.name.as_str())]);
             Ok(())
         })
     }

@@ -303,6 +303,15 @@ impl Tables {
         self.journal.push(JournalRow { id, at, worker, actor, event, lease, jobs, reason, details: None });
     }
 
+    /// What the last row of the journal is about.
+    pub(super) fn naming(&mut self, names: &[(&str, &str)]) {
+        if let Some(row) = self.journal.last_mut() {
+            let details: serde_json::Map<_, _> =
+                names.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+            row.details = Some(Json::from_store(serde_json::Value::from(details).to_string()));
+        }
+    }
+
     /// Rows for attempts that ended in one verb: one for each way and lease.
     pub(super) fn write_endings(
         &mut self,

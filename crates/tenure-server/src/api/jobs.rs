@@ -33,6 +33,8 @@ pub(super) const BATCH_MAX: usize = 1_000;
 /// The header that names a request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
+pub(super) use list::moment;
+
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list::list_jobs, enqueue_job))

@@ -21,6 +21,7 @@ on_each_store! {
     the_story_of_a_job_is_told,
     a_delayed_job_is_run_now,
     jobs_are_found_by_time_and_text,
+    the_journal_is_searched,
 }
 
 async fn a_job_is_created_shown_canceled_and_revived(place: Place) {
@@ -207,4 +208,33 @@ async fn a_delayed_job_is_run_now(place: Place) {
     assert_eq!((&story["items"][0]["event"], &story["items"][0]["reason"]), (&json!("hastened"), &json!("now")));
     place.root.post(&format!("/v1/jobs/{id}/cancel"), json!({})).await.ok(200);
     assert_eq!(place.root.post(&run, json!({})).await.code(409), "conflict");
+}
+
+/// By who, what and when, newest first; without a question it is the newest entries, as ever.
+async fn the_journal_is_searched(place: Place) {
+    for queue in ["one", "two"] {
+        place.root.put(&format!("/v1/queues/{queue}"), json!({})).await.ok(200);
+        place.root.post(&format!("/v1/queues/{queue}/pause"), json!({ "reason": queue })).await.ok(200);
+    }
+    let found = async |query: &str| {
+        let page = place.root.get(&format!("/v1/audit?{query}")).await.ok(200);
+        let said = |row: &Value| format!("{} {}", text(&row["event"]), row["reason"].as_str().unwrap_or_default());
+        let rows: Vec<String> = page["items"].as_array().unwrap().iter().map(said).collect();
+        (rows, page["next"].as_str().map(str::to_owned))
+    };
+    let (one, two) = ("queue_paused one".to_owned(), "queue_paused two".to_owned());
+    assert_eq!(found("subject=one").await, (vec![one.clone()], None));
+    assert_eq!(
+        found("acts=true&event=queue_paused,queue_resumed&since=1h").await,
+        (vec![two.clone(), one.clone()], None)
+    );
+    assert_eq!(found("until=1h").await, (vec![], None));
+    let (first, next) = found("event=queue_paused&limit=1").await;
+    let (second, _) = found(&format!("event=queue_paused&limit=1&cursor={}", next.expect("there is more"))).await;
+    assert_eq!((first, second), (vec![two.clone()], vec![one.clone()]));
+    let plain = found("limit=200").await.0;
+    assert_eq!(plain.iter().filter(|row| row.starts_with("queue_paused")).collect::<Vec<_>>(), [&one, &two]);
+    for bad in ["event=nothing", "since=x", "job=7", "cursor=7", "acts=perhaps"] {
+        assert_eq!(place.root.get(&format!("/v1/audit?{bad}")).await.code(422), "invalid", "{bad}");
+    }
 }

@@ -18,7 +18,7 @@ use tenure_core::{JobId, NewJob, Timestamp, WorkerId};
 use tenure_store::cache::{Cached, PutCached};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
-use tenure_store::journal::JournalPage;
+use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{
     EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, Sight, Violation,
@@ -158,6 +158,10 @@ impl JournalStore for Wire {
 
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
         self.store.list_job_rows(sight, job).await
+    }
+
+    async fn list_journal(&self, filter: &JournalFilter) -> Result<JournalFound, StoreError> {
+        self.store.list_journal(filter).await
     }
 }
 

@@ -71,6 +71,8 @@ async fn a_claim_and_a_list_are_read_in_the_order_of_an_index() {
         "list_succeeded",
         "list_unsuccessful",
         "read_journal",
+        "list_journal",
+        "list_acts",
     ] {
         for step in plan(&conn, &text(name)) {
             assert!(!step.contains("TEMP B-TREE"), "{name}: {step}");

@@ -6,7 +6,7 @@ use tenure_core::journal::JournalRow;
 use tenure_core::seal::Seal;
 
 use crate::error::StoreError;
-use crate::journal::JournalPage;
+use crate::journal::{JournalFilter, JournalFound, JournalPage};
 use crate::record::Sight;
 
 /// The record of every transition, and its seals.
@@ -25,4 +25,8 @@ pub trait JournalStore: Send + Sync {
     /// that held it and of acts on it alone. Each names no other job; a tenant is not told who wrote it and why.
     /// `NotFound` for an unknown id and for a job out of sight alike.
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError>;
+
+    /// Rows that match, newest first. Looks at no more than [`LOOKED_AT_MAX`](crate::journal::LOOKED_AT_MAX) rows, and says
+    /// where to go on. Acts are found among any number of others' rows.
+    async fn list_journal(&self, filter: &JournalFilter) -> Result<JournalFound, StoreError>;
 }

@@ -1,5 +1,6 @@
 //! A store that fails at will: replies lost after the deed, calls lost before it, endings that cannot be stored.
 
+mod jobs;
 mod schedule;
 
 use std::collections::HashMap;
@@ -8,25 +9,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tenure_core::gate::{GateRule, Pattern};
-use tenure_core::journal::JournalRow;
 use tenure_core::name::{GateName, QueueName, WorkerName};
-use tenure_core::seal::Seal;
-use tenure_core::{How, Invalid, JobId, LeaseNo, NewJob, Timestamp, WorkerId};
+use tenure_core::{How, Invalid, JobId, LeaseNo, Timestamp, WorkerId};
 use tenure_sqlite::SqliteStore;
 use tenure_store::cache::{Cached, PutCached};
-use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
-use tenure_store::journal::JournalPage;
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
-use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
-use tenure_store::record::{
-    EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, Sight, Violation,
-};
+use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
+use tenure_store::record::{EndingCount, Migration, QueueRecord, Violation};
 use tenure_store::usage::{UsageFilter, UsageTotal};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
-use tenure_store::{
-    AdminStore, CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
-};
+use tenure_store::{AdminStore, CacheStore, GateStore, IntoStore, LeaseStore, Store, StoreError, WakeStore};
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -213,41 +206,6 @@ impl LeaseStore for Flaky {
 }
 
 #[async_trait]
-impl JobStore for Flaky {
-    async fn enqueue_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
-        self.inner.enqueue_jobs(jobs).await
-    }
-
-    async fn show_job(&self, sight: &Sight, job: JobId) -> Result<JobRecord, StoreError> {
-        self.inner.show_job(sight, job).await
-    }
-
-    async fn list_jobs(&self, filter: &JobFilter) -> Result<Vec<JobSummary>, StoreError> {
-        self.inner.list_jobs(filter).await
-    }
-
-    async fn search_jobs(&self, filter: &JobFilter, text: &str) -> Result<JobsFound, StoreError> {
-        self.inner.search_jobs(filter, text).await
-    }
-
-    async fn cancel_job(&self, request: CancelJob) -> Result<Canceled, StoreError> {
-        self.inner.cancel_job(request).await
-    }
-
-    async fn requeue_job(&self, request: RequeueJob) -> Result<(), StoreError> {
-        self.inner.requeue_job(request).await
-    }
-
-    async fn open_job(&self, request: OpenJob) -> Result<(), StoreError> {
-        self.inner.open_job(request).await
-    }
-
-    async fn hasten_job(&self, request: HastenJob) -> Result<bool, StoreError> {
-        self.inner.hasten_job(request).await
-    }
-}
-
-#[async_trait]
 impl GateStore for Flaky {
     async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
         self.inner.set_rule(request).await
@@ -304,25 +262,6 @@ impl CacheStore for Flaky {
 
     async fn prune_cache(&self, most: u64) -> Result<u64, StoreError> {
         self.inner.prune_cache(most).await
-    }
-}
-
-#[async_trait]
-impl JournalStore for Flaky {
-    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
-        self.inner.seal_journal().await
-    }
-
-    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError> {
-        self.inner.list_seals(after, limit).await
-    }
-
-    async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
-        self.inner.read_journal(page).await
-    }
-
-    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
-        self.inner.list_job_rows(sight, job).await
     }
 }
 

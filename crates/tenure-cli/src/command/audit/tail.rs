@@ -57,7 +57,7 @@ pub(super) async fn run(args: &TailArgs, session: &mut Session) -> Result<Answer
         } else if rows.is_empty() {
             out.line("The journal is empty: its first row comes with the first claim, cancel or pause.");
         } else {
-            out.table_with_note(fill(Table::new(&TITLES), &rows));
+            out.table_with_note(table(&rows));
         }
         return Ok(Answer::Done);
     }
@@ -84,6 +84,11 @@ fn print(rows: &[JournalRow], head: bool, out: &mut Output) -> Result<(), Failur
     let titles: &[&str] = if head { &TITLES } else { &[] };
     out.table(&fill(Table::with_widths(titles, &WIDTHS), rows));
     Ok(())
+}
+
+/// Also what `audit list` shows.
+pub(super) fn table(rows: &[JournalRow]) -> Table {
+    fill(Table::new(&TITLES), rows)
 }
 
 fn fill(mut table: Table, rows: &[JournalRow]) -> Table {
