@@ -61,9 +61,11 @@ create aggregate tenure.tally (int, bigint) (sfunc = tenure.tally_one, stype = b
 -- Sums up a batch of what was sealed; answers how many rows of the journal it has passed. Rows that say nothing of an
 -- attempt are passed as well, and jobs that were pruned are left out. Small seals are taken together. _limit: jobs, about.
 --
--- What happened to one job is looked up by primary keys, one by one: `offset 0` leaves no other way to join.
+-- What happened to one job is looked up by primary keys, one by one: `offset 0` leaves no other way to join. When an
+-- attempt began is told by the claim's row, once for all that ended together: looking up each would cost as much as all
+-- the rest. So would sorting them.
 create function tenure.fold_rollups(_limit int, _bounds bigint[], _now timestamptz) returns bigint language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off set jit = off as $$
 declare
   rows_max constant int := 1000;
   small_max constant int := 64;
@@ -113,10 +115,11 @@ begin
     order by g.id
     limit rows_max
   ), taken as materialized (
-    select p.* from (select *, sum(cardinality(jobs)) over (order by id) - cardinality(jobs) as ahead from page) p
+    select p.*, case when p.event between 11 and 14 then (select p.at - c.at from tenure.journal c where c.lease = p.lease and c.event = 1 limit 1) end as run
+    from (select *, sum(cardinality(jobs)) over (order by id) - cardinality(jobs) as ahead from page) p
     where p.ahead < _limit or last.no > first.no
   ), told as (
-    select g.minute, g.event, j.tenant, j.queue, j.kind, j.gate, t.run, t.wait
+    select g.minute, g.event, j.tenant, j.queue, j.kind, j.gate, (date_part('epoch', t.run) * 1000000)::bigint as run, (date_part('epoch', t.wait) * 1000000)::bigint as wait
     from taken g
     cross join lateral unnest(g.jobs) u (job)
     cross join lateral (
@@ -125,14 +128,14 @@ begin
       from tenure.job b where b.id = u.job offset 0
     ) j
     left join lateral (
-      select a.ended_at - a.started_at as run from tenure.attempt a where g.event between 11 and 14 and a.job = u.job and a.lease = g.lease offset 0
+      select a.ended_at - a.started_at as run from tenure.attempt a where g.event between 11 and 14 and g.run is null and a.job = u.job and a.lease = g.lease offset 0
     ) a on true
     cross join lateral (
       -- Its first start: nothing of it has ended before, and it did not wait to be opened.
-      select case when a.run is not null then greatest((extract(epoch from a.run) * 1000000)::bigint, 0) end as run,
+      select case when g.event between 11 and 14 then coalesce(g.run, a.run) end as run,
         case when g.event = 1 and not exists (select from tenure.attempt o where o.job = u.job and o.lease < g.lease)
             and not exists (select from tenure.journal o where o.jobs[1] = u.job and o.lease is null and cardinality(o.jobs) = 1 and o.event = 4)
-          then greatest((extract(epoch from g.at - j.due) * 1000000)::bigint, 0) end as wait
+          then g.at - j.due end as wait
       offset 0
     ) t
     where g.event = 1 or g.event between 11 and 18
@@ -140,7 +143,7 @@ begin
     -- A bound belongs to the bucket below it.
     select minute, event, tenant, queue, kind, gate, width_bucket(run - 1, _bounds) + 1 as run_bucket,
       width_bucket(wait - 1, _bounds) + 1 as wait_bucket,
-      count(*) as count, sum(run) as run_micros, sum(wait) as wait_micros
+      count(*) as count, sum(greatest(run, 0)) as run_micros, sum(greatest(wait, 0)) as wait_micros
     from told
     group by 1, 2, 3, 4, 5, 6, 7, 8
   ), stepped as materialized (
