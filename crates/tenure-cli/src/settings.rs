@@ -6,7 +6,7 @@
 //!
 //! - [`mod@file`]: `tenure.toml`, checked key by key
 //! - [`gates`], [`schedules`]: its tables of gates and schedules
-//! - [`rabbitmq`]: a broker that wakes workers
+//! - [`rabbitmq`]: a broker that wakes workers; [`telemetry`]: who is told what they do
 //! - [`location`]: what `database` and `data_dir` may say
 //! - [`worker`]: how a worker of this machine runs; [`webhooks`]: whom webhooks may reach
 
@@ -16,6 +16,7 @@ mod keys;
 mod location;
 mod rabbitmq;
 mod schedules;
+mod telemetry;
 mod webhooks;
 mod worker;
 
@@ -33,6 +34,7 @@ use file::SettingsFile;
 pub(crate) use location::Location;
 pub(crate) use rabbitmq::RabbitSettings;
 pub(crate) use schedules::FileSchedule;
+pub(crate) use telemetry::TelemetrySettings;
 pub(crate) use webhooks::{WebhookSettings, new_key as new_webhook_key};
 pub(crate) use worker::{LogFormat, LogLevel, WorkerFlags, WorkerSettings};
 
@@ -48,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) worker: WorkerSettings,
     /// Whom webhooks may reach, and what seals their secrets.
     pub(crate) webhooks: WebhookSettings,
+    /// Who is told what a worker or a server does.
+    pub(crate) telemetry: TelemetrySettings,
     /// Who wakes workers besides the store.
     pub(crate) rabbitmq: RabbitSettings,
     /// What gates allow, as the file says.
@@ -106,6 +110,7 @@ impl Settings {
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
             worker: WorkerSettings::resolve(worker, env, file)?,
             webhooks: WebhookSettings::resolve(env, file)?,
+            telemetry: TelemetrySettings::resolve(env, file)?,
             rabbitmq: RabbitSettings::resolve(env, file)?,
             gates: file.map(|file| file.gates.clone()).unwrap_or_default(),
             schedules: file.map(|file| file.schedules.clone()).unwrap_or_default(),

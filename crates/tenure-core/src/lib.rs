@@ -21,6 +21,7 @@
 //! - [`webhook`]: what may be told to others, and how an endpoint chooses
 //! - [`worker_loop`], [`slot`]: the two state machines of a worker process
 //! - [`new_job`], [`name`], [`json`], [`priority`], [`invalid`]: every input, checked once
+//! - [`trace`]: the trace that a job belongs to
 //! - [`id`], [`time`]: the newtypes underneath
 
 pub mod lifecycle;
@@ -62,6 +63,7 @@ pub mod priority;
 pub mod duration;
 pub mod id;
 pub mod time;
+pub mod trace;
 pub mod when;
 
 pub use apply::{Applied, Effect, Event, Job, Refused, Rules, apply};
@@ -83,6 +85,7 @@ pub use new_job::NewJob;
 pub use priority::Priority;
 pub use run::{Part, RunId, RunState};
 pub use time::Timestamp;
+pub use trace::Traceparent;
 pub use unique::Unique;
 pub use webhook::{EndpointId, Events};
 pub use when::When;

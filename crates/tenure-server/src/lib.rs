@@ -12,6 +12,7 @@
 //! - `metrics`: figures for Prometheus
 //! - [`api`]: one file per resource, and the OpenAPI document they add up to
 //! - [`wire`], [`new_job`]: JSON out, and jobs in
+//! - `trace`: the trace of a request goes on in its jobs
 //! - [`operation`]: one act on many jobs, done by a worker; [`dead`]: dead letters by what killed them
 //! - [`moment`], [`pretty`], [`gate_words`]: what people read, on the command line and on pages
 //! - [`problem`]: every error, its code and its page; `body`, `query`, `cursor`: what callers send
@@ -34,6 +35,7 @@ pub mod problem;
 mod query;
 
 pub mod new_job;
+mod trace;
 pub mod wire;
 
 pub mod dead;

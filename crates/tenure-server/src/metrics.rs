@@ -1,7 +1,7 @@
 //! `GET /metrics`: figures for Prometheus, as text (exposition format 0.0.4).
 //!
 //! Two kinds: what the store holds, the same at every server and asked for at most every five seconds, and what this
-//! process did. Names and meanings are a table ([`catalogue`](self::catalogue)), which docs/METRICS.md repeats for
+//! process did. Names and meanings are a table (`catalogue`), which docs/METRICS.md repeats for
 //! people. Label values are bounded: what users invent (queues, gates) has a hundred series, the rest is `other`.
 //!
 //! # Layout

@@ -35,7 +35,7 @@ pub(crate) fn subjects(tx: &Tx<'_>, asked: &[(JobId, Option<LeaseNo>)]) -> Resul
         let params = named_params! { ":job": row::blob(job), ":delivery_kind": DELIVERY_KIND };
         let subject = tx.one(FIND_SUBJECT, params, |row| {
             let (tenant, queue, kind) = (word(row, 0)?, word(row, 1)?, word(row, 2)?);
-            let callback_url = row.get(3)?;
+            let (callback_url, trace) = (row.get(3)?, row.get(4)?);
             Ok(EventSubject {
                 job: *job,
                 lease: *lease,
@@ -43,6 +43,7 @@ pub(crate) fn subjects(tx: &Tx<'_>, asked: &[(JobId, Option<LeaseNo>)]) -> Resul
                 queue,
                 kind,
                 callback_url,
+                trace,
                 attempt: None,
                 omitted: Vec::new(),
             })
@@ -92,7 +93,7 @@ fn add(tx: &Tx<'_>, new: &NewDelivery, resend_of: Option<&JobId>) -> Result<bool
         return Ok(false);
     }
     let tenant: TenantName = find(tx, &Sight::All, new.endpoint)?.tenant;
-    let job = delivery_job(new.job, new.endpoint, tenant)?;
+    let job = delivery_job(new.job, new.endpoint, tenant, new.trace.clone())?;
     job.check(tx.now)?;
     enqueue::enqueue_jobs(tx, &[job])?;
     Ok(true)
@@ -173,7 +174,9 @@ pub(crate) fn resend(tx: &Tx<'_>, request: &ResendDeliveries) -> Result<u64> {
         };
         let DeliverySummary { endpoint, subject, event_id, event_type, callback_url, .. } = record.summary;
         let body = record.body;
-        let new = NewDelivery { job: *job, endpoint, journal, subject, event_id, event_type, callback_url, body };
+        let trace = None;
+        let new =
+            NewDelivery { job: *job, endpoint, journal, subject, event_id, event_type, callback_url, trace, body };
         let endpoint = find(tx, &Sight::All, endpoint)?;
         endpoint.refuse_disabled()?;
         resent += 1;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tenure_core::backoff::Roll;
@@ -29,6 +30,8 @@ use crate::sign::{self, Delivery};
 /// An endpoint that took nothing for this long is disabled.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(3 * 86_400);
 
+/// The header of W3C trace context.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// How long a delivery waits that could not be signed here.
 const UNTRIED_FOR: Duration = Duration::from_secs(60);
 /// Characters of a receiver's complaint that are kept.
@@ -89,7 +92,7 @@ pub async fn deliver(_: DeliverWebhook, ctx: Ctx, State(deliverer): State<Delive
         None => tokio::select! {
             biased;
             _ = ctx.stopped() => return ctx.check(),
-            tried = deliverer.0.send(&delivery, &endpoint, now) => tried,
+            tried = deliverer.0.send(&delivery, &endpoint, now, ctx.traceparent()) => tried,
         },
     };
     let (outcome, sent, text) = match &tried {
@@ -150,6 +153,7 @@ impl Inner {
         delivery: &DeliveryRecord,
         endpoint: &EndpointRecord,
         now: Timestamp,
+        traceparent: Option<String>,
     ) -> Result<Result<Sent, SendError>, Untried> {
         let summary = &delivery.summary;
         let url = summary.callback_url.as_deref().or(endpoint.url.as_deref());
@@ -167,7 +171,10 @@ impl Inner {
         };
         let never = |refused: Invalid| Untried::Never(refused.to_string());
         let prefix: Prefix = endpoint.prefix.parse().map_err(never)?;
-        let headers = sign::headers(&signed, &secrets, &prefix).map_err(never)?;
+        let mut headers = sign::headers(&signed, &secrets, &prefix).map_err(never)?;
+        // Of this very try, so that a receiver that records traces is a step of it.
+        let traceparent = traceparent.and_then(|trace| HeaderValue::try_from(trace).ok());
+        headers.extend(traceparent.map(|trace| (TRACEPARENT, trace)));
         Ok(self.sender.send(&target, &headers, body).await)
     }
 

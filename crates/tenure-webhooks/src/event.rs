@@ -28,6 +28,8 @@ pub struct Event {
     tenant: TenantName,
     /// Where the job's producer wants to be told, if it does.
     callback_url: Option<String>,
+    /// The trace of the job.
+    trace: Option<String>,
     /// The one endpoint it is for, whatever that one asked for.
     only: Option<EndpointId>,
     body: String,
@@ -115,7 +117,8 @@ impl Event {
         };
         let event = Self::new(row, "job", &job, &subject.tenant, payload)?;
         let is_end = CALLBACK_EVENTS.contains(&event.event_type);
-        Some(Self { callback_url: subject.callback_url.clone().filter(|_| is_end), ..event })
+        let callback_url = subject.callback_url.clone().filter(|_| is_end);
+        Some(Self { callback_url, trace: subject.trace.clone(), ..event })
     }
 
     /// What happened to a run.
@@ -170,7 +173,7 @@ impl Event {
         let body = serde_json::to_string(&body).ok()?;
         let (subject, tenant) = (subject.to_owned(), tenant.clone());
         let (journal, at) = (row.id, row.at);
-        Some(Self { journal, at, id, event_type, subject, tenant, callback_url: None, only: None, body })
+        Some(Self { journal, at, id, event_type, subject, tenant, callback_url: None, trace: None, only: None, body })
     }
 
     /// The row of the journal that it comes from.
@@ -206,6 +209,7 @@ impl Event {
             event_id: self.id.clone(),
             event_type: self.event_type.to_owned(),
             callback_url: self.callback_url.clone().filter(|_| endpoint.url.is_none()),
+            trace: self.trace.clone(),
             body: self.body.clone(),
         }
     }

@@ -11,10 +11,11 @@ use tenure_store::gate::SetRule;
 use tenure_store::operate::{CancelJob, Canceled, RequeueJob, Word};
 use tenure_store::record::{JobRecord, Sight};
 use tenure_store::{IntoStore, Store, StoreError, Waker};
+use tracing::Instrument;
 
 use crate::enqueue::{Enqueue, EnqueueMany};
 use crate::job::Job;
-use crate::random;
+use crate::{random, trace};
 
 /// Puts jobs into a store. Cheap to clone; clones share the store.
 ///
@@ -138,8 +139,9 @@ impl Client {
         &self.tenant
     }
 
-    pub(crate) async fn store_jobs(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
-        let stored = self.store.enqueue_jobs(jobs).await?;
+    pub(crate) async fn store_jobs(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, StoreError> {
+        let span = trace::enqueue_span(&mut jobs, None);
+        let stored = self.store.enqueue_jobs(jobs).instrument(span).await?;
         if let Some(waker) = &self.waker {
             stored.iter().filter_map(Enqueued::created).for_each(|job| waker.publish(job));
         }

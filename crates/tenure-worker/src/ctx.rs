@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use tenure_core::{Invalid, JobId, Json, KindName, LeaseNo, Part, QueueName, TenantName, Timestamp, WorkerId};
+use tenure_core::{
+    Invalid, JobId, Json, KindName, LeaseNo, Part, QueueName, TenantName, Timestamp, Traceparent, WorkerId,
+};
 use tenure_store::lease::{ClaimedJob, GateWord};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -111,9 +113,16 @@ impl Ctx {
         &self.0.job.tenant
     }
 
-    /// The producer's trace context.
+    /// The producer's trace context, as it was said. For calls to others see [`traceparent`](Self::traceparent).
     pub fn trace(&self) -> Option<&str> {
         self.0.job.trace.as_deref()
+    }
+
+    /// The W3C `traceparent` for calls that this attempt makes: of the current span where traces are recorded, else the
+    /// producer's, where that is one.
+    pub fn traceparent(&self) -> Option<String> {
+        let own = self.trace().and_then(Traceparent::parse);
+        crate::trace::current().or(own).map(|trace| trace.to_string())
     }
 
     /// What it is of a run, if it is part of one.

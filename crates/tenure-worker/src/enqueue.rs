@@ -11,6 +11,7 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::{StoreError, UserTx};
 
 use crate::client::Client;
+use crate::trace;
 
 /// A job on its way into the store: say what differs, then await it, or put it [`within`](Enqueue::within) a
 /// transaction. What was said wrongly is refused then, naming the field, and nothing is stored.
@@ -196,10 +197,14 @@ fn within<S, T: UserTx<S>, A: Send + 'static>(
     jobs: Result<Vec<NewJob>, Invalid>,
     then: impl FnOnce(Result<Vec<Enqueued>, StoreError>) -> A + Send + 'static,
 ) -> T::Reply<A> {
-    let (jobs, refused) = match jobs {
+    let (mut jobs, refused) = match jobs {
         Ok(jobs) => (jobs, None),
         Err(invalid) => (Vec::new(), Some(invalid)),
     };
+    if !jobs.is_empty() {
+        // It ends before the jobs are stored: when that happens is the transaction's to say.
+        drop(trace::enqueue_span(&mut jobs, None));
+    }
     tx.enqueue_jobs(jobs, move |stored| match refused {
         Some(invalid) => then(Err(invalid.into())),
         None => then(stored),

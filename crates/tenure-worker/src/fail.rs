@@ -12,6 +12,13 @@ use tenure_core::classify::Fault;
 use tenure_core::{Class, Json};
 use tenure_store::StoreError;
 
+use crate::observe::Failure;
+
+/// How much of an error the log repeats; the store keeps more.
+const MESSAGE_BYTES_MAX: usize = 1_000;
+/// How much of a code of the handler's own.
+const TYPE_BYTES_MAX: usize = 100;
+
 /// Why a job was not done. Any [`std::error::Error`] becomes one by `?`.
 ///
 /// ```
@@ -148,6 +155,17 @@ impl Fail {
     pub(crate) fn offset_mismatch(expected: u64, got: u64) -> Self {
         let message = format!("offset_mismatch: the partition goes on at {expected}, this page begins at {got}");
         Self::new(Means::OffsetMismatch { expected, got }, message)
+    }
+
+    /// What went wrong, for the log and for whoever observes.
+    pub(crate) fn failure(&self) -> Failure {
+        let error_type = match &self.0.means {
+            Means::Class(class) => class.as_str().to_owned(),
+            Means::Met(met) => tenure_core::failure::cut(&met.word(), TYPE_BYTES_MAX),
+            _ => "error".to_owned(),
+        };
+        let message = tenure_core::failure::cut(&self.to_string(), MESSAGE_BYTES_MAX);
+        Failure { message, error_type, panicked: self.0.means == Means::Met(Met::Panic) }
     }
 
     pub(crate) fn said(&self) -> &Said {

@@ -12,12 +12,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
+use tenure_core::QueueName;
 use tenure_store::StoreError;
 use tenure_store::lease::{ClaimJobs, Claimed};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::measure;
 use crate::shared::Shared;
 
 /// Claims of one lane on their way at once.
@@ -31,6 +33,7 @@ type Claim = Pin<Box<dyn Future<Output = Answer> + Send>>;
 pub(crate) struct Flights(Vec<Flight>);
 
 struct Flight {
+    queue: QueueName,
     limit: u32,
     sent: Instant,
     /// Never locked: a lane is shared while it is looked at, and a future alone could not be.
@@ -56,10 +59,10 @@ impl Flights {
 
     /// Adds a claim. A lone one goes when [`land`](Self::land) is next asked; a further one goes at once, in a task.
     pub(crate) fn add(&mut self, shared: &Arc<Shared>, request: ClaimJobs) {
-        let (store, limit) = (Arc::clone(&shared.store), request.limit);
+        let (store, limit, queue) = (Arc::clone(&shared.store), request.limit, request.queue.clone());
         let claim = Box::pin(async move { store.claim_jobs(request).await });
         let answer = if self.0.is_empty() { claim } else { in_task(shared, claim) };
-        self.0.push(Flight { limit, sent: Instant::now(), answer: Mutex::new(answer) });
+        self.0.push(Flight { queue, limit, sent: Instant::now(), answer: Mutex::new(answer) });
     }
 
     /// The next one that lands; `None` when none is on its way. Who stops waiting loses nothing.
@@ -68,7 +71,8 @@ impl Flights {
             for at in 0..self.0.len() {
                 let answer = self.0[at].answer.get_mut().unwrap_or_else(PoisonError::into_inner);
                 if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
-                    let Flight { sent, .. } = self.0.remove(at);
+                    let Flight { queue, sent, .. } = self.0.remove(at);
+                    measure::claim_answered(&queue, sent.elapsed());
                     return Poll::Ready(Some(Landed { sent, answer }));
                 }
             }

@@ -65,10 +65,15 @@ pub(crate) fn skipped(ctx: &Ctx, expected: u64, got: u64) -> Ending {
     Ending::Succeeded { result: Some(Json::from_store(result)), usage: ctx.take_usage() }
 }
 
+/// What is said of a handler that ran longer than it may.
+pub(crate) fn timeout(after: Duration) -> Fail {
+    let after = tenure_core::duration::format(after);
+    Fail::timeout(format!("the handler was stopped: it ran longer than {after}"))
+}
+
 /// The ending of an attempt that ran longer than it may and did not stop by itself.
 pub(crate) fn timed_out(ctx: &Ctx, after: Duration, rules: &RuleTable, roll: Roll) -> Ending {
-    let after = tenure_core::duration::format(after);
-    let fail = Fail::timeout(format!("the handler was stopped: it ran longer than {after}"));
+    let fail = timeout(after);
     let class = rules.classify(&tenure_core::classify::Fault::Timeout, 1).class;
     failed(ctx, fail.said(), class, Some("timeout"), roll)
 }

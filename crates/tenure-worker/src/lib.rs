@@ -8,6 +8,7 @@
 //!   with one goal
 //! - [`handler`], [`extract`], [`ctx`], [`attempt`], [`page`], [`answer`], [`fail`]: handle it
 //! - [`worker`], [`options`]: put a worker together
+//! - [`observe`], [`trace`], `measure`: who hears how attempts end, spans, and figures
 //! - `run`: a process from start to end; `looper` and `slot` drive the two tables of core; `lane`, `runner`: between them
 //! - `held`, `keeper`: what is held, and until when; `reporter`: endings on their way to the store
 //! - `duty`: what every worker does besides, one file each
@@ -32,7 +33,9 @@ mod judge;
 pub mod page;
 mod route;
 
+pub mod observe;
 pub mod options;
+pub mod trace;
 pub mod worker;
 
 mod inline;
@@ -44,6 +47,7 @@ mod slot;
 mod held;
 mod keeper;
 mod lane;
+mod measure;
 mod reporter;
 
 mod duty;
@@ -69,6 +73,7 @@ pub use fail::Fail;
 pub use gate::GatePass;
 pub use handler::Handler;
 pub use job::{Defaults, Job};
+pub use observe::{AttemptEnded, Observer};
 pub use options::KeeperPlace;
 pub use page::Page;
 pub use route::HandleOptions;

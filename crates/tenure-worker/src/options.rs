@@ -12,6 +12,7 @@ use tenure_store::lease::LEASE_JOBS_MAX;
 use tenure_store::worker::QUEUES_MAX;
 
 use crate::machine::Machine;
+use crate::observe::Observer;
 
 /// Most slots of one queue in one process.
 pub const SLOTS_MAX: u32 = 10_000;
@@ -45,6 +46,8 @@ pub(crate) struct Options {
     pub machine: Option<Arc<dyn Machine>>,
     /// Who may wake it besides the store.
     pub waker: Option<Arc<dyn Waker>>,
+    /// Who hears how attempts end.
+    pub observer: Option<Arc<dyn Observer>>,
 }
 
 /// Where the lease keeper runs.
@@ -74,6 +77,7 @@ impl Default for Options {
             keeper: KeeperPlace::Thread,
             machine: None,
             waker: None,
+            observer: None,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::ctx::{Ctx, Place};
 use crate::flag::Flag;
 use crate::held::{self, Held, Taken};
+use crate::measure;
 use crate::options::Options;
 use crate::route::Routes;
 use crate::trouble::{Trouble, Unknown};
@@ -144,6 +145,7 @@ impl Shared {
         let renew_every = held::renew_every(self.options.renew_every, ttl);
         self.held.take(&Taken { lease, ttl, renew_every, sent }, &contexts);
         self.gauge.claim(contexts.len());
+        measure::jobs_claimed(queue, contexts.len(), self.gauge.unended.load(Ordering::Relaxed));
         tracing::debug!(batch_claimed_count = contexts.len(), lease.no = %lease, queue = %queue, "claimed");
         contexts
     }

@@ -16,6 +16,7 @@ use tenure_core::{How, Part};
 use tenure_store::lease::Ending;
 use tenure_store::run::PageFound;
 use tokio::time::{Instant, sleep_until};
+use tracing::{Instrument, Span};
 
 use crate::answer::Answer;
 use crate::ctx::{Ctx, Stop};
@@ -23,27 +24,27 @@ use crate::fail::Fail;
 use crate::handler::Running;
 use crate::judge::{self, Verdict};
 use crate::lane::Held;
+use crate::observe::{AttemptEnded, Failure};
 use crate::random;
 use crate::reporter::{Report, Reporter, Settled};
 use crate::route::Route;
 use crate::shared::{Shared, count};
+use crate::{measure, trace};
 
 /// A job whose kind nobody here knows is somebody else's: it is due for them in so long.
 const UNKNOWN_KIND_DELAY: Duration = Duration::from_secs(15);
 /// How long a handler may take to stop when the process goes down.
 const SHUTDOWN_WAIT: Duration = Duration::from_millis(200);
 
-/// How much of an error the log repeats; the store keeps more.
-const LOGGED_BYTES_MAX: usize = 1_000;
-
 /// Runs the job of `held` and hands its ending in; what becomes of that report is heard by [`Slot::conclude`].
 pub(crate) async fn run(shared: &Arc<Shared>, reporter: &Reporter, held: Held) {
     let Held { ctx, mut place } = held;
-    let mut slot = Slot { state: State::Free, began: Instant::now(), error: None };
+    let span = trace::attempt_span(&ctx);
+    let mut slot = Slot { state: State::Free, began: Instant::now(), failure: None, span };
     slot.step(shared, Event::Take, &ctx);
     let verdict = match shared.routes.get(ctx.kind()) {
         Some(route) => {
-            let outcome = execute(shared, route, &ctx).await;
+            let outcome = execute(shared, route, &ctx).instrument(slot.span.clone()).await;
             if route.timeout.is_some() {
                 // From here on it blocks nothing: a report that takes long must not be overruled by the keeper.
                 shared.held.limit(&ctx, None);
@@ -52,11 +53,14 @@ pub(crate) async fn run(shared: &Arc<Shared>, reporter: &Reporter, held: Held) {
             match outcome {
                 Outcome::Answered(answer) => {
                     if let Answer::Failed(fail) = &answer {
-                        slot.error = Some(tenure_core::failure::cut(&fail.to_string(), LOGGED_BYTES_MAX));
+                        slot.failure = Some(fail.failure());
                     }
                     judge::judge(&ctx, answer, rules, random::roll)
                 }
-                Outcome::TimedOut(after) => Verdict::Report(judge::timed_out(&ctx, after, rules, random::roll())),
+                Outcome::TimedOut(after) => {
+                    slot.failure = Some(judge::timeout(after).failure());
+                    Verdict::Report(judge::timed_out(&ctx, after, rules, random::roll()))
+                }
                 Outcome::Skipped { expected, got } => Verdict::Report(judge::skipped(&ctx, expected, got)),
                 Outcome::Canceled => Verdict::Report(Ending::Canceled { error: None }),
                 Outcome::Released => Verdict::Report(Ending::Released { delay: Duration::ZERO }),
@@ -218,8 +222,10 @@ async fn find_ending(shared: &Shared, ctx: &Ctx) -> Option<How> {
 pub(crate) struct Slot {
     state: State,
     began: Instant,
-    /// What went wrong, for the log.
-    error: Option<String>,
+    /// What went wrong, for the log and whoever observes.
+    failure: Option<Failure>,
+    /// The attempt from here to its settled report.
+    span: Span,
 }
 
 impl Slot {
@@ -236,15 +242,19 @@ impl Slot {
                     How::Released => &gauge.released,
                     _ => &gauge.failed,
                 });
+                self.span.record("outcome", how.as_str());
                 self.log(ctx, how);
+                self.tell(shared, ctx, how);
             }
             Settled::Refused(how) => {
                 count(&gauge.refused);
+                self.span.record("outcome", "refused");
                 ctx.tell(Stop::LeaseLost);
                 let how = how.map_or("unknown", How::as_str);
                 tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), lease.no = %ctx.fence(), ended = how, "a report came too late and was refused: the lease no longer held the job");
             }
             Settled::GivenUp => {
+                self.span.record("outcome", "unknown");
                 ctx.tell(Stop::LeaseLost);
                 // Whoever carried the report may have died under it: what is left in here is renewed for ever.
                 shared.held.settle(ctx.fence(), &[ctx.job_id()], 0);
@@ -257,18 +267,43 @@ impl Slot {
 
     /// Failures are told, with what went wrong; the rest is for whoever looks closely.
     fn log(&self, ctx: &Ctx, how: How) {
-        let (error, took) = (self.error.as_deref().unwrap_or_default(), self.began.elapsed());
-        let (attempt, job_duration_ms) = (ctx.attempt(), u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+        let error = self.failure.as_ref().map_or("", |failure| failure.message.as_str());
+        let (attempt, job_duration_ms) = (ctx.attempt(), u64::try_from(self.began.elapsed().as_millis()).unwrap_or(0));
+        let (job, kind, queue, lease) = (ctx.job_id(), ctx.kind(), ctx.queue(), ctx.fence());
         match how {
             How::Failed | How::Dead => {
-                tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), attempt, job_duration_ms, error, "{}", how.as_str());
+                tracing::warn!(job.id = %job, job.kind = %kind, queue = %queue, attempt, lease.no = %lease, job_duration_ms, error, "{}", how.as_str());
             }
             How::Retry => {
-                tracing::info!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), attempt, job_duration_ms, error, "retry");
+                tracing::info!(job.id = %job, job.kind = %kind, queue = %queue, attempt, lease.no = %lease, job_duration_ms, error, "retry");
             }
             how => {
-                tracing::debug!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), attempt, job_duration_ms, "{}", how.as_str());
+                tracing::debug!(job.id = %job, job.kind = %kind, queue = %queue, attempt, lease.no = %lease, job_duration_ms, "{}", how.as_str());
             }
+        }
+    }
+
+    /// Marks the span of an attempt that went wrong, counts it, and tells whoever observes.
+    fn tell(&self, shared: &Shared, ctx: &Ctx, how: How) {
+        let failure = self.failure.as_ref().filter(|_| matches!(how, How::Retry | How::Failed | How::Dead));
+        if let Some(failure) = failure {
+            self.span.record("error.type", failure.error_type.as_str());
+            self.span.record("otel.status_code", "ERROR");
+        }
+        let ended = AttemptEnded {
+            job: ctx.job_id(),
+            kind: ctx.kind(),
+            queue: ctx.queue(),
+            tenant: ctx.tenant(),
+            attempt: ctx.attempt(),
+            lease: ctx.fence(),
+            how,
+            took: self.began.elapsed(),
+            failure,
+        };
+        measure::attempt_ended(&ended, shared.gauge.unended.load(Ordering::Relaxed));
+        if let Some(observer) = &shared.options.observer {
+            observer.attempt_ended(&ended);
         }
     }
 

@@ -16,6 +16,7 @@ use crate::client::Client;
 use crate::handler::Handler;
 use crate::job::Job;
 use crate::machine::Machine;
+use crate::observe::Observer;
 use crate::options::{KeeperPlace, Options, check_patience};
 use crate::route::{HandleOptions, Route, Routes};
 use crate::shared::{Gauge, Shared, Summary};
@@ -198,6 +199,12 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
     /// When nobody can be heard, it polls as if there were none.
     pub fn waker(mut self, waker: Arc<dyn Waker>) -> Self {
         self.options.waker = Some(waker);
+        self
+    }
+
+    /// Somebody who hears how attempts end in this process.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.options.observer = Some(observer);
         self
     }
 

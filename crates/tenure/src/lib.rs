@@ -55,7 +55,8 @@
 //! - **Test**: `tenure::testing`, with the feature `testing` in your dev-dependencies.
 //!
 //! # Features
-//! `postgres`, `sqlite` and `macros` are on; `sqlx` takes transactions of sqlx too; `testing` is for dev-dependencies.
+//! `postgres`, `sqlite` and `macros` are on; `sqlx` takes transactions of sqlx too; `otel` makes a job one trace,
+//! `metrics` counts claims and attempts; `testing` is for dev-dependencies.
 //! The drivers are here as well ([`tokio_postgres`], [`deadpool_postgres`], [`rusqlite`]), since a transaction of yours
 //! must be of the version that Tenure knows.
 //!
@@ -98,7 +99,7 @@ pub use tenure_core::classify::{Class, Pattern, Rule, RuleTable};
 #[doc(inline)]
 pub use tenure_core::preset;
 #[doc(inline)]
-pub use tenure_worker::{Builder, HandleOptions, KeeperPlace, Summary, Worker};
+pub use tenure_worker::{AttemptEnded, Builder, HandleOptions, KeeperPlace, Observer, Summary, Worker};
 
 // Govern shared resources.
 #[doc(inline)]

@@ -35,7 +35,7 @@ impl DevArgs {
 }
 
 pub(crate) fn run(args: &DevArgs, session: &mut Session) -> Result<Answer, Failure> {
-    server::serve(session, Auth::Open, async |store, session, waker| {
-        worker::build(&args.worker, session, store, waker).await.map(Some)
+    server::serve(session, Auth::Open, async |store, session, around| {
+        worker::build(&args.worker, session, store, around).await.map(Some)
     })
 }

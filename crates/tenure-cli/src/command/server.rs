@@ -14,15 +14,16 @@ use tenure_core::webhook::{DELIVERY_KIND, OWN_QUEUE};
 use tenure_server::operation::operate;
 use tenure_server::server::BindError;
 use tenure_server::{Auth, Options, Server};
+use tenure_store::Store;
 use tenure_store::access::KeyFilter;
 use tenure_store::gate::SetRule;
 use tenure_store::operate::Word;
 use tenure_store::operation::OPERATION_KIND;
 use tenure_store::record::{SecondWall, Sight};
-use tenure_store::{Store, Waker};
 use tenure_webhooks::{Deliverer, Endpoints, SendOptions, Sender, SystemResolver, Teller, deliver};
-use tenure_worker::{Worker, signal};
+use tenure_worker::{Observer, Worker, signal};
 
+use super::worker::Around;
 use super::{Answer, Session, worker};
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -74,15 +75,23 @@ pub(crate) fn run(_: &ServerArgs, session: &mut Session) -> Result<Answer, Failu
 }
 
 /// The worker of the server's own: its duties, the jobs that send webhooks, and those that act on many.
-fn own_worker(store: &Arc<dyn Store>, session: &Session, deliverer: Deliverer) -> Result<Worker, Failure> {
+fn own_worker(
+    store: &Arc<dyn Store>,
+    session: &Session,
+    deliverer: Deliverer,
+    observer: Option<Arc<dyn Observer>>,
+) -> Result<Worker, Failure> {
     let settings = &session.settings.worker;
-    let worker = Worker::builder(store)
+    let mut worker = Worker::builder(store)
         .grace(settings.grace.value)
         .retention(Some(settings.retention.value))
         .queue(OWN_QUEUE, OWN_SLOTS)
         .state(deliverer)
         .handle(deliver)
         .handle(operate);
+    if let Some(observer) = observer {
+        worker = worker.observer(observer);
+    }
     Ok(match &settings.id {
         Some(id) => worker.name(id.value.as_str()),
         None => worker,
@@ -108,21 +117,23 @@ async fn rule_own_gates(store: &Arc<dyn Store>) -> Result<(), Failure> {
 pub(super) fn serve(
     session: &mut Session,
     auth: Auth,
-    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session, Option<Arc<dyn Waker>>) -> Result<Option<Worker>, Failure>,
+    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session, Around) -> Result<Option<Worker>, Failure>,
 ) -> Result<Answer, Failure> {
-    log::start(&session.settings.worker);
+    let telemetry = log::start(&session.settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("runtime", exit::STORE, "no runtime").caused_by(&error))?;
-    let ran = runtime.block_on(serve_until_told(session, auth, worker));
+    let ran = runtime.block_on(serve_until_told(session, auth, telemetry.observer(), worker));
     // A handler that blocks its thread must not keep the process.
     runtime.shutdown_timeout(Duration::from_millis(100));
+    telemetry.close();
     ran
 }
 
 async fn serve_until_told(
     session: &mut Session,
     auth: Auth,
-    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session, Option<Arc<dyn Waker>>) -> Result<Option<Worker>, Failure>,
+    observer: Option<Arc<dyn Observer>>,
+    worker: impl AsyncFnOnce(&Arc<dyn Store>, &Session, Around) -> Result<Option<Worker>, Failure>,
 ) -> Result<Answer, Failure> {
     let unheard =
         |error: std::io::Error| Failure::new("server", exit::STORE, "the server cannot start").caused_by(&error);
@@ -165,9 +176,10 @@ async fn serve_until_told(
         }
     })?;
     let sender = Sender::new(guard, SystemResolver, SendOptions::default())?;
-    let own = own_worker(&store, session, Deliverer::new(Arc::clone(&store), sender, keys))?;
+    let deliverer = Deliverer::new(Arc::clone(&store), sender, keys);
+    let own = own_worker(&store, session, deliverer, observer.clone())?;
     rule_own_gates(&store).await?;
-    let worker = worker(&store, session, waker).await?;
+    let worker = worker(&store, session, Around { waker, observer }).await?;
     let url = format!("http://{}", server.address());
     match session.out.is_json() {
         true => session.out.json(&json!({ "url": url, "store": session.settings.location.value.to_string() }))?,

@@ -14,7 +14,7 @@ use tenure_core::worker_loop::ERROR_WAIT;
 use tenure_store::operate::{BATCH_MAX, Word};
 use tenure_store::record::JobFilter;
 use tenure_store::{Store, StoreError, Waker};
-use tenure_worker::{Summary, Worker, signal};
+use tenure_worker::{Observer, Summary, Worker, signal};
 
 use super::{Answer, Session, gates, schedules};
 use crate::args::limit;
@@ -65,12 +65,13 @@ pub(crate) struct WorkerArgs {
 }
 
 pub(crate) fn run(args: &WorkerArgs, session: &mut Session) -> Result<Answer, Failure> {
-    log::start(&session.settings.worker);
+    let telemetry = log::start(&session.settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("runtime", exit::STORE, "no runtime").caused_by(&error))?;
-    let ran = runtime.block_on(work(args, session));
+    let ran = runtime.block_on(work(args, session, telemetry.observer()));
     // A handler that blocks its thread must not keep the process.
     runtime.shutdown_timeout(Duration::from_millis(100));
+    telemetry.close();
     let summary = ran?;
     if session.out.is_json() {
         session.out.json(&to_json(&summary))?;
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &WorkerArgs, session: &mut Session) -> Result<Answer, Fa
     Ok(Answer::Done)
 }
 
-async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> {
+async fn work(args: &WorkerArgs, session: &Session, observer: Option<Arc<dyn Observer>>) -> Result<Summary, Failure> {
     let unheard =
         |error: std::io::Error| Failure::new("worker", exit::STORE, "the worker cannot start").caused_by(&error);
     // Before anything else: also a process that starts is told to stop.
@@ -91,7 +92,8 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
         () = &mut stop => return Ok(Summary::default()),
         store = connect(session, args.once) => store?,
     };
-    let worker = build(args, session, &store, broker.as_ref().map(|broker| broker.waker())).await?;
+    let around = Around { waker: broker.as_ref().map(|broker| broker.waker()), observer };
+    let worker = build(args, session, &store, around).await?;
     let watched = args.served();
     let until = async {
         tokio::select! {
@@ -104,6 +106,12 @@ async fn work(args: &WorkerArgs, session: &Session) -> Result<Summary, Failure> 
         broker.close().await;
     }
     worked
+}
+
+/// Who is around a worker: who wakes it, and who hears how attempts end.
+pub(super) struct Around {
+    pub(super) waker: Option<Arc<dyn Waker>>,
+    pub(super) observer: Option<Arc<dyn Observer>>,
 }
 
 impl WorkerArgs {
@@ -121,7 +129,7 @@ pub(super) async fn build(
     args: &WorkerArgs,
     session: &Session,
     store: &Arc<dyn Store>,
-    waker: Option<Arc<dyn Waker>>,
+    Around { waker, observer }: Around,
 ) -> Result<Worker, Failure> {
     let word = Word { actor: session.settings.actor(None), reason: Some("the settings of a worker".to_owned()) };
     for (pattern, _) in gates::apply(&**store, session.settings.gates.clone(), word.clone()).await? {
@@ -139,6 +147,9 @@ pub(super) async fn build(
         .prefetch(args.prefetch);
     if let Some(waker) = waker {
         worker = worker.waker(waker);
+    }
+    if let Some(observer) = observer {
+        worker = worker.observer(observer);
     }
     if let Some(id) = &settings.id {
         worker = worker.name(id.value.as_str());

@@ -29,6 +29,7 @@ const KEYS: [&str; 14] = [
 const GATES: &str = "gates";
 const SCHEDULES: &str = "schedules";
 const RABBITMQ: &str = "rabbitmq";
+const TELEMETRY: &str = "telemetry";
 
 /// A settings file that was read and whose keys are known.
 #[derive(Debug)]
@@ -72,8 +73,9 @@ impl SettingsFile {
                     schedules = super::schedules::read(named).map_err(|(at, why)| refuse(at, why))?;
                     continue;
                 }
-                (RABBITMQ, DeValue::Table(broker)) => {
-                    for (at, key, value) in super::rabbitmq::read(broker).map_err(|(at, why)| refuse(at, why))? {
+                (table @ (RABBITMQ | TELEMETRY), DeValue::Table(keys)) => {
+                    let read = if table == RABBITMQ { super::rabbitmq::read } else { super::telemetry::read };
+                    for (at, key, value) in read(keys).map_err(|(at, why)| refuse(at, why))? {
                         let origin = Origin::File { path: path.to_owned(), line: line_at(at), key };
                         entries.push(Setting { value, origin });
                     }
@@ -83,7 +85,7 @@ impl SettingsFile {
             }
             let Some(key) = KEYS.into_iter().find(|key| *key == name.get_ref().as_ref()) else {
                 let why = format!(
-                    "the key `{}` is unknown; keys are {} and the tables {GATES}, {SCHEDULES} and {RABBITMQ}",
+                    "the key `{}` is unknown; keys are {} and the tables {GATES}, {SCHEDULES}, {RABBITMQ} and {TELEMETRY}",
                     name.get_ref(),
                     KEYS.join(", ")
                 );

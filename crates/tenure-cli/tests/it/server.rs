@@ -24,10 +24,15 @@ impl Served {
     }
 
     pub(crate) fn call(&self, method: &str, path: &str, key: &str, body: &str) -> (u16, Value) {
+        self.call_with(method, path, &[("authorization", &format!("Bearer {key}"))], body)
+    }
+
+    pub(crate) fn call_with(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, Value) {
+        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n{headers}\
              content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(head.as_bytes()).unwrap();

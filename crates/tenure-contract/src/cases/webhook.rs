@@ -69,6 +69,7 @@ fn delivery(t: &Fixture, to: EndpointId, subject: JobId) -> NewDelivery {
         event_id: format!("evt_7_{subject}"),
         event_type: "job.succeeded".into(),
         callback_url: None,
+        trace: None,
         body: "{\"event_id\":\"ü\"}".into(),
     }
 }

@@ -251,7 +251,7 @@ impl ModelStore {
         resend_of: Option<JobId>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let job = delivery_job(new.job, new.endpoint, tenant.clone())?;
+        let job = delivery_job(new.job, new.endpoint, tenant.clone(), new.trace)?;
         job.check(now)?;
         self.enqueue(tables, job, Room::Needed, now)?;
         let summary = DeliverySummary {
@@ -277,7 +277,7 @@ impl ModelStore {
 fn again(old: &Delivery, job: JobId) -> (TenantName, NewDelivery) {
     let DeliverySummary { endpoint, tenant, event_id, event_type, subject, callback_url, .. } = old.summary.clone();
     let (journal, body) = (old.journal, old.body.clone());
-    (tenant, NewDelivery { job, endpoint, journal, subject, event_id, event_type, callback_url, body })
+    (tenant, NewDelivery { job, endpoint, journal, subject, event_id, event_type, callback_url, trace: None, body })
 }
 
 fn summary(delivery: &Delivery) -> DeliverySummary {
@@ -306,6 +306,7 @@ fn subject(tables: &Tables, job: JobId, lease: Option<LeaseNo>) -> Option<EventS
         queue: asked.queue.clone(),
         kind: asked.kind.clone(),
         callback_url: asked.callback_url.clone(),
+        trace: asked.trace.clone(),
         attempt: row.attempts.iter().map(|attempt| &attempt.record).find(|at| Some(at.lease) == lease).cloned(),
         omitted: Vec::new(),
     };

@@ -1,6 +1,6 @@
 -- list_subjects.sql: whom events of jobs concern, without values that are too long. Zero rows: nobody who listens.
 --   $1 jobs, $2 leases (null where there is none), $3 the kind of jobs that deliver, $4 bytes of a value at most
-select i.job, i.lease as asked, t.name as tenant, q.name as queue, j.kind, c.url as callback_url,
+select i.job, i.lease as asked, t.name as tenant, q.name as queue, j.kind, c.url as callback_url, j.trace,
   a.lease, a.attempt, a.how, w.name as worker, a.started_at, a.ended_at, v.error, v.result, v.usage,
   a.error is not null and v.error is null as error_omitted, a.result is not null and v.result is null as result_omitted, a.usage is not null and v.usage is null as usage_omitted
 from unnest($1::uuid[], $2::bigint[]) with ordinality i (job, lease, ord)

@@ -1,5 +1,7 @@
 //! Deliveries: stored with their jobs in one transaction, listed, tried, sent again.
 
+use std::collections::HashMap;
+
 use deadpool_postgres::Transaction;
 use tenure_core::journal::JournalEvent;
 use tenure_core::name::TenantName;
@@ -79,7 +81,9 @@ impl PgStore {
             (&at, Type::TIMESTAMPTZ),
         ];
         let rows = tx.query_typed(statement::ADD_DELIVERIES.sql, &params).await?;
-        let jobs: Vec<NewJob> = rows.iter().map(job_of).collect::<Result<_, _>>()?;
+        let traces: HashMap<JobId, &str> =
+            new.iter().filter_map(|(new, _)| Some((new.job, new.trace.as_deref()?))).collect();
+        let jobs: Vec<NewJob> = rows.iter().map(|row| job_of(row, &traces)).collect::<Result<_, _>>()?;
         if jobs.is_empty() {
             return Ok(0);
         }
@@ -176,7 +180,9 @@ impl PgStore {
             let Some((_, job)) = request.deliveries.iter().find(|(asked, _)| *asked == old.job) else { continue };
             let (journal, body) = (get(row, "journal")?, get(row, "body")?);
             let DeliverySummary { endpoint, subject, event_id, event_type, callback_url, .. } = old;
-            let new = NewDelivery { job: *job, endpoint, journal, subject, event_id, event_type, callback_url, body };
+            let trace = None;
+            let new =
+                NewDelivery { job: *job, endpoint, journal, subject, event_id, event_type, callback_url, trace, body };
             again.push((new, Some(old.job)));
         }
         let mut endpoints: Vec<EndpointId> = again.iter().map(|(new, _)| new.endpoint).collect();
@@ -210,9 +216,11 @@ const fn code(state: DeliveryState) -> i16 {
     }
 }
 
-fn job_of(row: &Row) -> Result<NewJob, StoreError> {
+fn job_of(row: &Row, traces: &HashMap<JobId, &str>) -> Result<NewJob, StoreError> {
+    let job = job_id(row, "job")?;
+    let trace = traces.get(&job).map(|trace| (*trace).to_owned());
     let endpoint = EndpointId::from_uuid(get(row, "endpoint")?);
-    Ok(delivery_job(job_id(row, "job")?, endpoint, named(row, "tenant")?)?)
+    Ok(delivery_job(job, endpoint, named(row, "tenant")?, trace)?)
 }
 
 fn subject(row: &Row) -> Result<EventSubject, StoreError> {
@@ -228,6 +236,7 @@ fn subject(row: &Row) -> Result<EventSubject, StoreError> {
         queue: named(row, "queue")?,
         kind: named(row, "kind")?,
         callback_url: get(row, "callback_url")?,
+        trace: get(row, "trace")?,
         attempt: ended.then(|| attempt(row)).transpose()?,
         omitted,
     })

@@ -23,10 +23,10 @@ use super::{answer, ok};
 use crate::app::App;
 use crate::body::{self, Text, at_most};
 use crate::caller::Caller;
-use crate::new_job;
 use crate::problem::Problem;
 use crate::query::Segments;
 use crate::wire::job::{EnqueuedLine, JobDocument};
+use crate::{new_job, trace};
 
 /// Most jobs of one batch.
 pub(super) const BATCH_MAX: usize = 1_000;
@@ -108,7 +108,8 @@ pub(crate) struct NewJobBody {
 /// 201 when it is stored; 200 when an earlier job has its id, its `Idempotency-Key` or its unique key: then `id` is that
 /// one's. The same key with another body is refused.
 #[utoipa::path(post, path = "/v1/jobs", tag = "jobs", request_body = NewJobBody, security(("key" = ["enqueue"])),
-    params(("Idempotency-Key" = Option<String>, Header, description = "A name for this very request", max_length = 500)),
+    params(("Idempotency-Key" = Option<String>, Header, description = "A name for this very request", max_length = 500),
+        ("traceparent" = Option<String>, Header, description = "The trace it belongs to unless the body names one (W3C)")),
     responses((status = 201, body = EnqueuedLine), (status = 200, body = EnqueuedLine)))]
 async fn enqueue_job(
     State(app): State<App>,
@@ -124,8 +125,7 @@ async fn enqueue_job(
         }
         job.idempotency_key = Some(key);
     }
-    let stored = app.store.enqueue_jobs(vec![job]).await?;
-    app.publish(stored.iter().filter_map(Enqueued::created));
+    let stored = trace::enqueue(&app, vec![job], &headers).await?;
     let Some(stored) = stored.first() else {
         return Err(StoreError::Corrupt("an enqueue was answered with nothing".into()).into());
     };
@@ -179,8 +179,7 @@ async fn enqueue_jobs(
         let job = check_job(&app, &caller, text.get(), id).await;
         jobs.push(job.map_err(|problem| problem.within(&format!("jobs[{place}]")))?);
     }
-    let stored = app.store.enqueue_jobs(jobs).await?;
-    app.publish(stored.iter().filter_map(Enqueued::created));
+    let stored = trace::enqueue(&app, jobs, &headers).await?;
     ok(&EnqueuedJobs { jobs: stored.iter().map(EnqueuedLine::from).collect() })
 }
 

@@ -98,6 +98,7 @@ async fn an_operation_goes_on_where_it_was_and_touches_nothing_newer(place: Plac
         place.new_id(),
         tenure_core::EndpointId::from_uuid(uuid::Uuid::nil()),
         Default::default(),
+        None,
     );
     let own = own.expect("a job");
     place.store.enqueue_jobs(vec![own.clone()]).await.expect("enqueue");

@@ -1,6 +1,6 @@
 -- find_subject.sql: whom an event of a job concerns.
 -- Zero rows means that the job is gone, or that nobody of its tenant listens.
-select tenant.name, queue.name, job.kind, job_callback.url
+select tenant.name, queue.name, job.kind, job_callback.url, job.trace
 from job
 join tenant on tenant.id = job.tenant
 join queue on queue.id = job.queue

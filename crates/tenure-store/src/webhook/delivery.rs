@@ -39,6 +39,8 @@ pub struct EventSubject {
     pub kind: KindName,
     /// Where its producer wants to be told how it ended.
     pub callback_url: Option<String>,
+    /// The trace it belongs to.
+    pub trace: Option<String>,
     /// The attempt that ended under that lease, without what is longer than [`VALUE_BYTES_MAX`].
     pub attempt: Option<AttemptRecord>,
     /// What was left out: `error`, `result`, `usage`.
@@ -62,6 +64,8 @@ pub struct NewDelivery {
     pub event_type: String,
     /// Where to, for a job's callback.
     pub callback_url: Option<String>,
+    /// The trace of what it tells about: the job that sends it carries it on.
+    pub trace: Option<String>,
     /// As it is sent, byte for byte, in every try.
     pub body: String,
 }
@@ -195,13 +199,19 @@ pub(crate) fn own_gate(kind: &str, tenant: &TenantName) -> Result<GateName, Inva
 
 /// The job that sends a delivery: its endpoint's tenant's, in the server's own queue. Each tenant is a gate, so that one
 /// whose receivers are slow does not keep the others waiting.
-pub fn delivery_job(job: JobId, endpoint: EndpointId, tenant: TenantName) -> Result<NewJob, Invalid> {
+pub fn delivery_job(
+    job: JobId,
+    endpoint: EndpointId,
+    tenant: TenantName,
+    trace: Option<String>,
+) -> Result<NewJob, Invalid> {
     let payload = Json::parse("payload", format!("{{\"endpoint\":\"{endpoint}\"}}"))?;
     let mut new = NewJob::new(job, KindName::new(DELIVERY_KIND)?, payload);
     new.gate = Some(own_gate(DELIVERY_KIND, &tenant)?);
     new.tenant = tenant;
     new.queue = QueueName::new(OWN_QUEUE)?;
     new.rules = Rules::default();
+    new.trace = trace;
     Ok(new)
 }
 

@@ -41,8 +41,15 @@ A broker that wakes workers sooner than they poll is a table:
   ca          = \"ca.pem\"           who may sign the broker's certificate, relative to tenure.toml
   publish     = true               tenure server says that a job was stored
   required    = true               /v1/health/ready is 503 while the broker is away
+Who is told what a worker or a server does is a table, too:
+  [telemetry]
+  otlp_endpoint = \"http://127.0.0.1:4318\"   a collector of traces, by OTLP over HTTP
+  service_name  = \"tenure\"                  how it is called there
+  sample_ratio  = \"0.1\"                     how many of the traces that begin here are recorded
+  sentry_dsn    = \"https://KEY@sentry/1\"    told of jobs that failed for good and of panics
 Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL or DATABASE_URL, the worker's
-name TENURE_WORKER_ID or WORKER_ID, the broker TENURE_RABBITMQ_URL and so on. Passwords are never shown.";
+name TENURE_WORKER_ID or WORKER_ID, the broker TENURE_RABBITMQ_URL and so on, the collector TENURE_OTLP_ENDPOINT or
+OTEL_EXPORTER_OTLP_ENDPOINT, Sentry TENURE_SENTRY_DSN or SENTRY_DSN. Passwords are never shown.";
 
 /// Show every setting and where it comes from
 #[derive(Debug, Args)]
@@ -80,8 +87,9 @@ pub(super) fn run(session: &mut Session) -> Result<Answer, Failure> {
     Ok(Answer::Done)
 }
 
-fn rows(settings: &Settings) -> [Row; 20] {
+fn rows(settings: &Settings) -> [Row; 24] {
     let (worker, webhooks, rabbitmq) = (&settings.worker, &settings.webhooks, &settings.rabbitmq);
+    let telemetry = &settings.telemetry;
     let tenant = optional("tenant", settings.tenant.as_ref(), ToString::to_string);
     let mut actor = optional("actor", settings.actor.as_ref(), Clone::clone);
     // Where nobody says who acts, it is the user.
@@ -110,6 +118,10 @@ fn rows(settings: &Settings) -> [Row; 20] {
         optional("rabbitmq.ca", rabbitmq.ca.as_ref(), |path| path.display().to_string()),
         said("rabbitmq.publish", &rabbitmq.publish, ToString::to_string),
         said("rabbitmq.required", &rabbitmq.required, ToString::to_string),
+        optional("telemetry.otlp_endpoint", telemetry.otlp_endpoint.as_ref(), ToString::to_string),
+        said("telemetry.service_name", &telemetry.service_name, Clone::clone),
+        said("telemetry.sample_ratio", &telemetry.sample_ratio, ToString::to_string),
+        optional("telemetry.sentry_dsn", telemetry.sentry_dsn.as_ref(), ToString::to_string),
     ]
 }
 

@@ -9,8 +9,8 @@ use tenure_store::lease::{ClaimJobs, Ending};
 use tenure_store::operate::{PruneJobs, Word};
 use tenure_store::record::Sight;
 use tenure_store::webhook::{
-    ChangeEndpoint, Cursor, DeliveryFilter, DeliveryState, NewEndpoint, PutDeliveries, RecordTry, ResendDeliveries,
-    Tried,
+    ChangeEndpoint, Cursor, DeliveryFilter, DeliveryState, NewDelivery, NewEndpoint, PutDeliveries, RecordTry,
+    ResendDeliveries, Tried,
 };
 
 use super::{
@@ -56,8 +56,9 @@ pub async fn a_delivery_is_stored_once_with_its_job(t: Fixture) {
 pub async fn an_event_concerns_those_who_listen(t: Fixture) {
     let made = endpoint(&t, "acme").await;
     let sent = put_one(&t, made.id).await;
-    let mine = NewJob { tenant: tenant("acme"), callback_url: Some("https://a.b/c".into()), ..t.new_job() };
-    let (mine, other) = (mine.clone(), t.new_job());
+    let (callback_url, trace) = (Some("https://a.b/c".into()), Some("00-1-2-01".to_owned()));
+    let mine = NewJob { tenant: tenant("acme"), callback_url, trace: trace.clone(), ..t.new_job() };
+    let other = t.new_job();
     t.store.enqueue_jobs(vec![mine.clone(), other.clone()]).await.expect("enqueue");
     let worker = t.worker("w").await;
     let claimed = t.claim(worker, 2).await.expect("jobs");
@@ -69,6 +70,11 @@ pub async fn an_event_concerns_those_who_listen(t: Fixture) {
     let told: Vec<_> = subjects.iter().map(|subject| (subject.job, subject.lease)).collect();
     assert_eq!(told, [(mine.id, lease), (sent, None), (mine.id, None)]);
     assert_eq!(subjects[0].callback_url.as_deref(), Some("https://a.b/c"));
+    // The job that sends a delivery belongs to the trace of what it tells.
+    assert_eq!((&subjects[0].trace, &subjects[1].trace), (&trace, &None));
+    let traced = NewDelivery { trace: trace.clone(), ..delivery(&t, made.id, mine.id) };
+    put(&t, vec![traced.clone()]).await;
+    assert_eq!((t.show(traced.job).await.trace, t.show(sent).await.trace), (trace, None));
     assert_eq!((&subjects[0].tenant, &subjects[0].kind), (&mine.tenant, &mine.kind));
     let attempt = subjects[0].attempt.clone().expect("it ended");
     assert_eq!((attempt, None), (t.show(mine.id).await.attempts[0].clone(), subjects[2].attempt.clone()));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,6 +11,7 @@ use tenure_core::name::TenantName;
 use tenure_core::{JobId, NewJob, RunId, Scope};
 use tenure_store::record::Sight;
 use tenure_store::run::{AddToRun, Members, NewPartition, NewRun, RunCreated, SealRun};
+use tracing::Instrument;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -22,6 +23,7 @@ use crate::body::{Json, at_most};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::query::Segments;
+use crate::trace::span_of;
 use crate::wire::run::RunLine;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -97,6 +99,7 @@ struct RunBody {
 async fn create_run(
     State(app): State<App>,
     caller: Caller,
+    headers: HeaderMap,
     Json(body, _held): Json<RunBody>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Enqueue)?;
@@ -107,7 +110,7 @@ async fn create_run(
     };
     let members = members(&app, &caller, &tenant, &body.items, &body.partitions).await?;
     let jobs = first_jobs(&members);
-    let request = NewRun {
+    let mut request = NewRun {
         tenant: tenant.clone(),
         owner: body.owner,
         source: body.source,
@@ -119,7 +122,10 @@ async fn create_run(
         deadline: body.deadline_ms.map(Duration::from_millis),
         ..NewRun::new(id)
     };
-    let status = match app.store.create_run(request).await? {
+    let members = &mut request.members;
+    let pages = members.partitions.iter_mut().map(|partition| &mut partition.job);
+    let span = span_of(&headers, members.items.iter_mut().chain(pages).chain(&mut request.consolidate));
+    let status = match app.store.create_run(request).instrument(span).await? {
         RunCreated::Now => {
             app.publish(jobs);
             StatusCode::CREATED
@@ -158,15 +164,18 @@ struct MembersAnswer {
 async fn add_to_run(
     State(app): State<App>,
     caller: Caller,
+    headers: HeaderMap,
     path: Segments,
     Json(body, _held): Json<MembersBody>,
 ) -> Result<Response, Problem> {
     caller.need(Scope::Enqueue)?;
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
     let tenant = app.store.show_run(&sight, run).await?.tenant;
-    let members = members(&app, &caller, &tenant, &body.items, &body.partitions).await?;
+    let mut members = members(&app, &caller, &tenant, &body.items, &body.partitions).await?;
     let jobs = first_jobs(&members);
-    let added = app.store.add_to_run(AddToRun { sight, run, members }).await?;
+    let pages = members.partitions.iter_mut().map(|partition| &mut partition.job);
+    let span = span_of(&headers, members.items.iter_mut().chain(pages));
+    let added = app.store.add_to_run(AddToRun { sight, run, members }).instrument(span).await?;
     if added.members > 0 {
         // Some may have been there before: a word too many costs a look.
         app.publish(jobs);
