@@ -20,8 +20,8 @@ pub(crate) use reclaimer::Reclaimer;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use sweeper::Sweeper;
 
-use crate::random;
 use crate::shared::Shared;
+use crate::{minute, random};
 
 /// The duties that run in the background; they end when dropped.
 pub(crate) struct Duties(tokio::task::JoinSet<()>);
@@ -48,6 +48,7 @@ impl Duties {
         shared.spawn_in(&mut duties, rolling);
         shared.spawn_in(&mut duties, Scheduler::new(Arc::clone(shared)).run());
         shared.spawn_in(&mut duties, counter::run(Arc::clone(shared)));
+        shared.spawn_in(&mut duties, minute::tell_on(Arc::clone(shared)));
         if let Some(retention) = shared.options.retention {
             let pruned = Arc::clone(shared);
             let pruning = repeat(Arc::clone(shared), "pruning", pruner::EVERY, move || {

@@ -8,7 +8,7 @@
 //!   with one goal
 //! - [`handler`], [`extract`], [`ctx`], [`attempt`], [`page`], [`answer`], [`fail`]: handle it
 //! - [`worker`], [`options`]: put a worker together
-//! - [`observe`], [`trace`], `measure`: who hears how attempts end, spans, and figures
+//! - [`observe`], [`trace`], `measure`, `minute`: who hears how attempts end, spans, figures, and a line a minute
 //! - `run`: a process from start to end; `looper` and `slot` drive the two tables of core; `lane`, `runner`: between them
 //! - `held`, `keeper`: what is held, and until when; `reporter`: endings on their way to the store
 //! - `duty`: what every worker does besides, one file each
@@ -48,6 +48,7 @@ mod held;
 mod keeper;
 mod lane;
 mod measure;
+mod minute;
 mod reporter;
 
 mod duty;

@@ -33,6 +33,7 @@ pub(crate) async fn run(shared: Arc<Shared>, stop: impl Future<Output = ()>) -> 
         shared.held.attempts().iter().for_each(|ctx| ctx.tell(Stop::LeaseLost));
         return Err(std::io::Error::other("the lease keeper ended by itself"));
     }
+    shared.minute.tell();
     let summary = shared.gauge.summary();
     tracing::info!(
         success_count = summary.succeeded,

@@ -15,6 +15,7 @@ use crate::ctx::{Ctx, Place};
 use crate::flag::Flag;
 use crate::held::{self, Held, Taken};
 use crate::measure;
+use crate::minute::Minute;
 use crate::options::Options;
 use crate::route::Routes;
 use crate::trouble::{Trouble, Unknown};
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) worker: OnceLock<WorkerId>,
     pub(crate) held: Held,
     pub(crate) gauge: Gauge,
+    /// What the log is told next.
+    pub(crate) minute: Minute,
     pub(crate) trouble: Trouble,
     pub(crate) unknown: Unknown,
     /// The process was told to stop.
@@ -146,6 +149,7 @@ impl Shared {
         self.held.take(&Taken { lease, ttl, renew_every, sent }, &contexts);
         self.gauge.claim(contexts.len());
         measure::jobs_claimed(queue, contexts.len(), self.gauge.unended.load(Ordering::Relaxed));
+        self.minute.claimed(contexts.len());
         tracing::debug!(batch_claimed_count = contexts.len(), lease.no = %lease, queue = %queue, "claimed");
         contexts
     }

@@ -244,6 +244,7 @@ impl Slot {
                 });
                 self.span.record("outcome", how.as_str());
                 self.log(ctx, how);
+                shared.minute.ended(ctx, how, self.began.elapsed());
                 self.tell(shared, ctx, how);
             }
             Settled::Refused(how) => {

@@ -236,6 +236,7 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
             worker: OnceLock::new(),
             held: Default::default(),
             gauge: Gauge::default(),
+            minute: Default::default(),
             trouble: Default::default(),
             unknown: Default::default(),
             stopping: Default::default(),

@@ -9,7 +9,7 @@ use tenure_core::{State as JobState, Timestamp};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::clock::{Clock, ManualClock};
 use tenure_store::{AdminStore, StoreError};
-use tenure_worker::{Client, Job, KeeperPlace, Schedule, Worker};
+use tenure_worker::{Client, Fail, Job, KeeperPlace, Schedule, Worker};
 use tracing::field::{Field, Visit};
 use tracing::{Level, span};
 
@@ -163,4 +163,85 @@ async fn a_schedule_that_cannot_be_read_is_told_of_once() {
     let lines = lines.0.lock().unwrap();
     let about: Vec<_> = lines.iter().filter(|line| line.contains("a schedule cannot fire")).collect();
     assert!(about.len() == 1 && about[0].contains("every day") && about[0].contains("bad"), "{about:#?}");
+}
+
+/// What a source is, is a gate: those that fail most are named.
+#[tokio::test]
+async fn what_was_done_is_added_up_in_one_line() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let bench = Bench::new().await;
+    let good = bench.enqueue(1).await;
+    let bad = |n| bench.client.enqueue(Task { n }).gate("source:ebay");
+    let (one, other) = (bad(2).await.unwrap().job(), bad(2).await.unwrap().job());
+    let handler = |job: Task| async move { if job.n == 1 { Ok(()) } else { Err(Fail::permanent("no")) } };
+    let worker = Worker::builder(&bench.store).keeper(KeeperPlace::Task).handle(handler).build().unwrap();
+    let all = async {
+        bench.until(good, JobState::Succeeded).await;
+        bench.until(one, JobState::Failed).await;
+        bench.until(other, JobState::Failed).await;
+    };
+    worker.run_until(all).await.unwrap();
+    let lines = lines.0.lock().unwrap();
+    let told: Vec<_> = lines.iter().filter(|line| line.contains("batch_claimed_count")).collect();
+    assert_eq!(told.len(), 1, "{lines:#?}");
+    for part in
+        ["batch_claimed_count=3 ", "success_count=1 ", "fail_count=2 ", "job_duration_ms=", "failing=\"source:ebay=2\""]
+    {
+        assert!(told[0].contains(part), "{part} is not in {}", told[0]);
+    }
+}
+
+/// A handler's own lines say which job they are about, also when only errors are logged.
+#[tokio::test]
+async fn what_a_handler_logs_stands_in_the_span_of_its_attempt() {
+    let spans = Spans::default();
+    let _guard = tracing::subscriber::set_default(spans.clone());
+    let bench = Bench::new().await;
+    let job = bench.enqueue(1).await;
+    let handler = |_: Task| async { tracing::error!("something of mine") };
+    let worker = Worker::builder(&bench.store).handle(handler).build().unwrap();
+    worker.run_until_idle().await.unwrap();
+    let told = spans.told.lock().unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    for part in [format!("job.id={job} "), "job.kind=task ".into(), "queue=default ".into(), "attempt=1 ".into()] {
+        assert!(told[0].contains(&part), "{part} is not in {told:?}");
+    }
+}
+
+/// Keeps the fields of the span that each error was logged in.
+#[derive(Clone, Default)]
+struct Spans {
+    fields: Arc<Mutex<Vec<String>>>,
+    inside: Arc<Mutex<Vec<u64>>>,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl tracing::Subscriber for Spans {
+    fn enabled(&self, about: &tracing::Metadata<'_>) -> bool {
+        *about.level() == Level::ERROR
+    }
+
+    fn new_span(&self, about: &span::Attributes<'_>) -> span::Id {
+        let (mut line, mut fields) = (Line(String::new()), self.fields.lock().unwrap());
+        about.record(&mut line);
+        fields.push(line.0);
+        span::Id::from_u64(fields.len() as u64)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn enter(&self, span: &span::Id) {
+        self.inside.lock().unwrap().push(span.into_u64());
+    }
+
+    fn exit(&self, _: &span::Id) {
+        self.inside.lock().unwrap().pop();
+    }
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        let inside = *self.inside.lock().unwrap().last().unwrap();
+        self.told.lock().unwrap().push(self.fields.lock().unwrap()[inside as usize - 1].clone());
+    }
 }
