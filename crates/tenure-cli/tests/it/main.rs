@@ -32,6 +32,7 @@ mod run;
 mod running;
 mod runs;
 mod schedules;
+mod sentry;
 mod server;
 mod stats;
 mod traces;

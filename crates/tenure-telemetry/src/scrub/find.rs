@@ -179,7 +179,7 @@ pub(super) fn digits(text: &str) -> String {
         // The id of a job is passed over as a whole.
         let word = bytes[at..].iter().take_while(|byte| is_name(**byte)).count();
         let begins = at == 0 || !is_name(bytes[at - 1]);
-        if begins && is_uuid(&text[at..at + word]) {
+        if begins && word > 0 && is_uuid(&text[at..at + word]) {
             at += word;
             continue;
         }
