@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// Long enough for anything that comes at all.
@@ -44,11 +44,7 @@ impl Receiver {
 
     /// All that came so far.
     pub(crate) fn all(&self) -> Vec<Got> {
-        let more = || match self.got.recv_timeout(Duration::ZERO) {
-            Ok(got) => Some(got),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        };
-        std::iter::from_fn(more).collect()
+        self.got.try_iter().collect()
     }
 }
 
