@@ -71,6 +71,9 @@ impl RollupStore for SqliteStore {
     }
 }
 
+/// Every sum is kept for its tenant and for all of them, so that a chart of everything does not read a line for each.
+const ALL_TENANTS: i64 = 0;
+
 /// Tenant, queue and kind of a sum.
 type Owner = (i64, i64, String);
 
@@ -130,10 +133,13 @@ impl Batch {
             if !step.keeps(at, now) {
                 continue;
             }
-            self.lines.entry((step, at, owner.clone())).or_default().count(event, run, wait);
-            if let (Some(gate), Some(is_unhealthy)) = (line.gate(), is_unhealthy(event)) {
-                let sum = self.gates.entry((step, at, owner.0, gate.to_owned())).or_default();
-                *sum = (sum.0 + 1, sum.1 + u64::from(is_unhealthy));
+            for tenant in [owner.0, ALL_TENANTS] {
+                let owner = (tenant, owner.1, owner.2.clone());
+                self.lines.entry((step, at, owner)).or_default().count(event, run, wait);
+                if let (Some(gate), Some(is_unhealthy)) = (line.gate(), is_unhealthy(event)) {
+                    let sum = self.gates.entry((step, at, tenant, gate.to_owned())).or_default();
+                    *sum = (sum.0 + 1, sum.1 + u64::from(is_unhealthy));
+                }
             }
         }
         Ok(())
@@ -191,12 +197,12 @@ fn list(tx: &Tx<'_>, filter: &RollupFilter) -> Result<Vec<Rollup>> {
         Ok(())
     };
     match sight {
-        None => tx.all(
+        None if by.has_tenant() => tx.all(
             LIST_ROLLUPS,
             named_params! { ":step": step, ":since": since, ":until": until, ":queue": queue, ":kind": kind },
             add,
         )?,
-        Some(_) => tx.all(
+        _ => tx.all(
             LIST_ROLLUPS_OF_TENANT,
             named_params! {
                 ":sight": sight, ":step": step, ":since": since, ":until": until, ":queue": queue, ":kind": kind,

@@ -1,7 +1,8 @@
 -- 0019_rollups: what happened, summed by time, tenant, queue and kind, so that no chart counts jobs (tenure_store::rollup).
 
 -- step: 0 a minute, 1 a quarter of an hour, 2 two hours, 3 all of it, at 1970. run and wait: counts by the bounds of
--- tenure_core::histogram. No index names what changes: an update stays on its page.
+-- tenure_core::histogram. No index names what changes: an update stays on its page. Every sum is there twice: for its
+-- tenant and for tenant 0, who is all of them, so that a chart of everything does not read a line for each tenant.
 create table tenure.rollup (
   step smallint not null check (step between 0 and 3),
   at timestamptz not null,
@@ -147,26 +148,27 @@ begin
     from told
     group by 1, 2, 3, 4, 5, 6, 7, 8
   ), stepped as materialized (
-    select s.step, w.at, c.* from counted c
+    select s.step, w.at, o.whose, c.* from counted c
     cross join (values (0, interval '1 minute', interval '2 days'), (1, interval '15 minutes', interval '14 days'), (2, interval '2 hours', interval '400 days'), (3, null, null)) s (step, width, keep)
     cross join lateral (select coalesce(date_bin(s.width, c.minute, 'epoch'), 'epoch') as at) w
+    cross join lateral (values (c.tenant), (0)) o (whose)
     where s.keep is null or w.at >= moment - s.keep
   ), gates as (
     insert into tenure.gate_rollup as t (step, at, tenant, gate, ended, unhealthy)
-    select step, at, tenant, gate, sum(count), coalesce(sum(count) filter (where event <> 11), 0)
+    select step, at, whose, gate, sum(count), coalesce(sum(count) filter (where event <> 11), 0)
     from stepped where gate is not null and event between 11 and 14
-    group by step, at, tenant, gate
+    group by step, at, whose, gate
     on conflict (step, at, tenant, gate) do update set ended = t.ended + excluded.ended, unhealthy = t.unhealthy + excluded.unhealthy
   ), lines as (
     insert into tenure.rollup as t
       (step, at, tenant, queue, kind, claimed, succeeded, retried, failed, dead, canceled, snoozed, released, lost, run, run_micros, wait, wait_micros)
-    select step, at, tenant, queue, kind,
+    select step, at, whose, queue, kind,
       coalesce(sum(count) filter (where event = 1), 0), coalesce(sum(count) filter (where event = 11), 0), coalesce(sum(count) filter (where event = 12), 0),
       coalesce(sum(count) filter (where event = 13), 0), coalesce(sum(count) filter (where event = 14), 0), coalesce(sum(count) filter (where event = 15), 0),
       coalesce(sum(count) filter (where event = 16), 0), coalesce(sum(count) filter (where event = 17), 0), coalesce(sum(count) filter (where event = 18), 0),
       tenure.tally(run_bucket, count), coalesce(sum(run_micros), 0), tenure.tally(wait_bucket, count), coalesce(sum(wait_micros), 0)
     from stepped
-    group by step, at, tenant, queue, kind
+    group by step, at, whose, queue, kind
     on conflict (step, at, tenant, queue, kind) do update set claimed = t.claimed + excluded.claimed, succeeded = t.succeeded + excluded.succeeded,
       retried = t.retried + excluded.retried, failed = t.failed + excluded.failed, dead = t.dead + excluded.dead, canceled = t.canceled + excluded.canceled,
       snoozed = t.snoozed + excluded.snoozed, released = t.released + excluded.released, lost = t.lost + excluded.lost,

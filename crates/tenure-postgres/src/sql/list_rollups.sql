@@ -2,7 +2,8 @@
 --   $1 tenant that sees it, $2 step, $3 since, $4 until, $5 queue, $6 kind, then whether a line has a $7 time, $8 queue,
 --   $9 kind, $10 tenant; $11 limit
 --
--- One of the two branches is never begun: everybody's sums are found by their time, those of a tenant by the tenant.
+-- One of the two branches is never begun: sums of each tenant are found by their time, those of one by the tenant, and
+-- those of all together, where nobody asks for tenants, are the sums of tenant 0.
 select s.at, q.name as queue, s.kind, t.name as tenant,
   s.counters, s.run, s.run_micros, s.wait, s.wait_micros
 from (
@@ -16,10 +17,11 @@ from (
     sum(r.wait[12]), sum(r.wait[13]), sum(r.wait[14]), sum(r.wait[15]), sum(r.wait[16]), sum(r.wait[17]), sum(r.wait[18]), sum(r.wait[19]), sum(r.wait[20]), sum(r.wait[21]), sum(r.wait[22])]::bigint[] as wait,
     sum(r.wait_micros)::bigint as wait_micros
   from (
-    select * from tenure.rollup e where $1::text is null and e.step = $2::smallint and e.at >= $3::timestamptz and e.at < $4::timestamptz
+    select * from tenure.rollup e where $1::text is null and $10::boolean and e.tenant <> 0 and e.step = $2::smallint and e.at >= $3::timestamptz and e.at < $4::timestamptz
     union all
     select * from tenure.rollup e
-    where $1::text is not null and e.tenant = (select o.id from tenure.tenant o where o.name = $1::text) and e.step = $2::smallint and e.at >= $3::timestamptz and e.at < $4::timestamptz
+    where ($1::text is not null or not $10::boolean)
+      and e.tenant = case when $1::text is null then 0 else (select o.id from tenure.tenant o where o.name = $1::text) end and e.step = $2::smallint and e.at >= $3::timestamptz and e.at < $4::timestamptz
   ) r
   where ($5::text is null or r.queue = (select q.id from tenure.queue q where q.name = $5::text))
     and ($6::text is null or r.kind = $6::text)

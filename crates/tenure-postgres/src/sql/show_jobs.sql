@@ -3,8 +3,8 @@
 select id, tenant, queue, kind, payload::text as payload, priority, state, attempts, max_attempts, losses, max_losses, run_at, locked_by, lease,
   heartbeat_at, lease_expires_at, created_at, completed_at, error::text as error, backoff, trace, cancel_requested, gate,
   (select c.url from tenure.job_callback c where c.job = id) as callback_url,
-  (select j.part from tenure.job j where j.id = jobs.id) as part
-from tenure.jobs
+  (select j.part from tenure.job j where j.id = shown.id) as part
+from tenure.jobs shown
 where id = any ($1::uuid[])
   and ($2::text is null or tenant = $2)
 order by id desc

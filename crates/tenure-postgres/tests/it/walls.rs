@@ -10,7 +10,8 @@ use crate::two_tenants::{ACME, ZETA, job, leaks, settle};
 
 const JOB_FILTER: &str = "j.tenant = (select id from tenure.tenant where name = $1)";
 
-const ROLLUP_FILTER: &str = "e.tenant = (select o.id from tenure.tenant o where o.name = $1::text)";
+const ROLLUP_FILTER: &str = "e.tenant = case when $1::text is null then 0 \
+                             else (select o.id from tenure.tenant o where o.name = $1::text) end";
 
 /// Statements without their tenant, and what leaks then when there is no other wall.
 #[rustfmt::skip] // one a line

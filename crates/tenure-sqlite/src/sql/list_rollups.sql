@@ -1,4 +1,4 @@
--- list_rollups.sql: sums of one step, as they are kept.
+-- list_rollups.sql: sums of one step for each tenant, as they are kept.
 -- Zero rows means that nothing happened.
 select rollup.at, tenant.name, queue.name, rollup.kind, rollup.counters, rollup.run, rollup.run_micros, rollup.wait,
     rollup.wait_micros

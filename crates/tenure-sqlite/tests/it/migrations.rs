@@ -90,7 +90,7 @@ async fn the_record_is_guarded_after_the_move() {
         assert!(conn.execute_batch(forbidden).is_err(), "{forbidden}");
     }
     let indexes = "select count(*) from sqlite_master where type = 'index' and tbl_name = 'journal'";
-    assert_eq!(conn.query_row(indexes, [], |row| row.get::<_, i64>(0)).unwrap(), 3);
+    assert_eq!(conn.query_row(indexes, [], |row| row.get::<_, i64>(0)).unwrap(), 4);
 }
 
 /// People read the registry, too.

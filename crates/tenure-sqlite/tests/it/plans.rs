@@ -33,6 +33,8 @@ async fn no_statement_scans_a_large_table() {
                 let words: Vec<&str> = step.split(' ').collect();
                 let walks = words[0] == "SCAN" || step.contains("AUTOMATIC");
                 assert!(!(walks && LARGE.contains(&words[1])), "{name}: {step}");
+                // By this alone it is everything that has ended.
+                assert!(!step.contains("attempt_ended (final=?)"), "{name}: {step}");
             }
         }
     }

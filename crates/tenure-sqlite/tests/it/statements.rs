@@ -7,10 +7,18 @@ use std::path::Path;
 use tenure_sqlite::{FENCES, Mutation, SqliteOptions, SqliteStore};
 use tenure_store::AdminStore;
 
+/// Names and texts of the files in a folder and those below it.
 fn source(folder: &str, ending: &str) -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let (more, here): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+        folders.extend(more);
+        files.extend(here);
+    }
     let mut found: Vec<_> = files
+        .into_iter()
         .filter(|path| path.to_string_lossy().ends_with(ending))
         .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(path).unwrap()))
         .collect();
@@ -22,7 +30,7 @@ fn source(folder: &str, ending: &str) -> Vec<(String, String)> {
 fn every_statement_file_is_used_once_and_says_its_name() {
     let code: String = source("src", ".rs").into_iter().map(|(_, text)| text).collect();
     for (name, text) in source("src/sql", ".sql") {
-        assert_eq!(code.matches(&format!("\"sql/{name}\"")).count(), 1, "{name}");
+        assert_eq!(code.matches(&format!("sql/{name}\")")).count(), 1, "{name}");
         assert!(text.starts_with(&format!("-- {name}: ")), "{name}");
     }
 }
