@@ -57,9 +57,7 @@ pub(crate) fn router(app: &App, pages: Option<Router>) -> Router {
         }
         None => calls.fallback(no_such_path),
     };
-    calls
-        .layer(middleware::from_fn(add_headers))
-        .layer(middleware::from_fn_with_state(app.clone(), measure))
+    calls.layer(middleware::from_fn(add_headers)).layer(middleware::from_fn_with_state(app.clone(), measure))
 }
 
 async fn no_such_path() -> Problem {

@@ -17,12 +17,13 @@ use tokio::time::{Duration, Instant};
 use tower_service::Service;
 
 use crate::api::has_callbacks;
+use crate::body;
 use crate::caller::Caller;
 use crate::keyring::Keyring;
 use crate::metrics::Metrics;
 use crate::new_job::Ids;
 use crate::options::Options;
-use crate::problem::{INTERNAL, Problem};
+use crate::problem::{INTERNAL, MALFORMED, Problem};
 use crate::waiters::Waiters;
 
 /// The store and what is remembered beside it. Clones share everything.
@@ -116,6 +117,12 @@ impl App {
             },
             None => Problem::new(INTERNAL, "the server has not begun").into_response(),
         }
+    }
+
+    /// A form of a page of the server's own: in time and memory as every body, and of at most so many bytes.
+    pub async fn read_form(&self, request: Request, bytes_max: usize) -> Result<Vec<(String, String)>, Problem> {
+        let (bytes, _held) = body::bytes(request, self, bytes_max).await?;
+        serde_urlencoded::from_bytes(&bytes).map_err(|_| Problem::new(MALFORMED, "the body is no form"))
     }
 
     /// A new id.

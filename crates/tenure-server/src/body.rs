@@ -27,30 +27,35 @@ pub(crate) struct Json<T>(pub(crate) T, pub(crate) Held);
 /// A body's share of the memory for bodies, given back when it is dropped.
 pub(crate) struct Held(#[expect(dead_code, reason = "only kept")] Option<OwnedSemaphorePermit>);
 
+/// The bytes of a body of at most `max`, in time, with their share of the memory for bodies.
+pub(crate) async fn bytes(request: Request, app: &App, max: usize) -> Result<(Vec<u8>, Held), Problem> {
+    let too_large = || Problem::new(TOO_LARGE, format!("a body has at most {max} bytes"));
+    let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: u64| length > max as u64) {
+        return Err(too_large());
+    }
+    let deadline = Instant::now() + app.options.body_timeout;
+    let slow = |_| Problem::new(TIMEOUT, "the body did not arrive in time");
+    let mut body = request.into_body();
+    let (mut bytes, mut held) = (Vec::new(), None::<OwnedSemaphorePermit>);
+    while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(slow)? {
+        let broken = |_| Problem::new(MALFORMED, "the body ended in the middle");
+        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        if bytes.len() + data.len() > max {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&data);
+        hold(app, &mut held, bytes.len())?;
+    }
+    Ok((bytes, Held(held)))
+}
+
 impl FromRequest<App> for Text {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let max = app.options.body_bytes_max;
-        let too_large = || Problem::new(TOO_LARGE, format!("a body has at most {max} bytes"));
-        let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if announced.is_some_and(|length: u64| length > max as u64) {
-            return Err(too_large());
-        }
         let is_json = is_json(request.headers());
-        let deadline = Instant::now() + app.options.body_timeout;
-        let slow = |_| Problem::new(TIMEOUT, "the body did not arrive in time");
-        let mut body = request.into_body();
-        let (mut bytes, mut held) = (Vec::new(), None::<OwnedSemaphorePermit>);
-        while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(slow)? {
-            let broken = |_| Problem::new(MALFORMED, "the body ended in the middle");
-            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-            if bytes.len() + data.len() > max {
-                return Err(too_large());
-            }
-            bytes.extend_from_slice(&data);
-            hold(app, &mut held, bytes.len())?;
-        }
+        let (bytes, held) = bytes(request, app, app.options.body_bytes_max).await?;
         if bytes.is_empty() {
             return Ok(Self { text: "{}".to_owned(), held: Held(None) });
         }
@@ -58,7 +63,7 @@ impl FromRequest<App> for Text {
             return Err(Problem::new(UNSUPPORTED_MEDIA_TYPE, "a body has the header `Content-Type: application/json`"));
         }
         let text = String::from_utf8(bytes).map_err(|_| Problem::new(MALFORMED, "the body is not UTF-8"))?;
-        Ok(Self { text, held: Held(held) })
+        Ok(Self { text, held })
     }
 }
 

@@ -76,7 +76,7 @@ impl Groups {
 }
 
 /// The groups of the newest dead letters.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Grouped {
     /// The largest first.
     pub groups: Vec<Group>,
@@ -97,8 +97,7 @@ pub async fn group(
     queue: Option<QueueName>,
     kind: Option<KindName>,
 ) -> Result<Grouped, StoreError> {
-    let mut filter =
-        JobFilter { sight, state: Some(State::Dead), queue, kind, limit: PAGE, ..JobFilter::default() };
+    let mut filter = JobFilter { sight, state: Some(State::Dead), queue, kind, limit: PAGE, ..JobFilter::default() };
     let (mut groups, mut looked_at, mut complete) = (Groups::default(), 0, false);
     while looked_at < GROUPED_MAX && !complete {
         let page = store.list_jobs(&filter).await?;

@@ -18,6 +18,7 @@ pub fn closed_text(record: &GateRecord) -> Option<String> {
         Why::Rate => "rate reached",
     };
     Some(match (until, why) {
+        (Some(until), Why::Open) => format!("{what}, next try {}", moment::relative(until, record.now)),
         (Some(until), _) => format!("{what}, opens {}", moment::relative(until, record.now)),
         (None, Why::Paused) => format!("{what} until resumed"),
         (None, Why::Open) => format!("{what} until reset"),

@@ -7,10 +7,11 @@
 //! # Layout
 //! - `catalogue`: every metric
 //! - `text`: families, samples and how they are written
-//! - `gather`: what the store holds; `pages`: runs, partitions and their pages
+//! - `gather`: what the store holds; `pages`: runs, partitions and their pages; `endings`: how attempts ended
 //! - `process`: what this process did
 
 mod catalogue;
+mod endings;
 mod gather;
 mod pages;
 mod process;

@@ -91,7 +91,7 @@ struct Report {
 
 /// Marks an answer whose cause is the store, by the code of the problem.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FromStore(pub(crate) &'static str);
+pub struct FromStore(pub(crate) &'static str);
 
 /// A problem as it is sent.
 #[derive(Debug, Serialize, ToSchema)]
@@ -150,6 +150,11 @@ impl Problem {
     /// The sentence for people.
     pub fn detail(&self) -> &str {
         &self.0.detail
+    }
+
+    /// Goes into the extensions of an answer where the store failed, so that the figures tell of it.
+    pub fn mark(&self) -> Option<FromStore> {
+        self.0.of_store.then_some(FromStore(self.0.code.word))
     }
 }
 
@@ -211,15 +216,14 @@ impl From<BadLine> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Report { code, detail, field, retry_after, of_store } = *self.0;
+        let mark = self.mark();
+        let Report { code, detail, field, retry_after, .. } = *self.0;
         let body =
             ProblemBody { r#type: code.path(), title: code.title, status: code.status, code: code.word, detail, field };
         let status = StatusCode::from_u16(code.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let text = serde_json::to_string(&body).unwrap_or_default();
         let mut response = (status, text).into_response();
-        if of_store {
-            response.extensions_mut().insert(FromStore(code.word));
-        }
+        mark.map(|mark| response.extensions_mut().insert(mark));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = retry_after {

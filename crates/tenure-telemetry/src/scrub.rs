@@ -78,6 +78,8 @@ mod tests {
             ("Basic dXNlcjpwYXNz refused", "Basic [secret] refused"),
             ("a basic error", "a basic error"),
             ("password=hunter2, user=ann", "password=[secret], user=ann"),
+            ("password=ab,cd user=ann", "password=[secret] user=ann"),
+            (r#"{"password": "abc'def", "user": "ann"}"#, r#"{"password": "[secret]", "user": "ann"}"#),
             (r#"{"api_key": "a b c", "n": 1}"#, r#"{"api_key": "[secret]", "n": 1}"#),
             (r#"{\"secret\":\"abc\"}"#, r#"{\"secret\":\"[secret]\"}"#),
             ("Cookie: a=1; b=2\nnext", "Cookie: [secret]\nnext"),

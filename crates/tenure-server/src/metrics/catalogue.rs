@@ -4,13 +4,16 @@ use super::text::Kind::{Counter, Gauge, Histogram};
 use super::text::Metric;
 
 /// The metrics of the store, in the order in which they are written.
-pub(super) const OF_STORE: [&Metric; 20] = [
+pub(super) const OF_STORE: [&Metric; 23] = [
     &UP,
     &QUEUE_JOBS,
     &QUEUE_OLDEST,
     &QUEUE_PAUSED,
     &QUEUE_SLOTS,
     &DEAD,
+    &ATTEMPTS,
+    &RUN_SECONDS,
+    &WAIT_SECONDS,
     &GATE_OPEN,
     &GATE_PAUSED,
     &GATE_PERMITS,
@@ -43,6 +46,9 @@ metrics! {
     QUEUE_PAUSED "tenure_queue_paused" Gauge "Whether claims of a queue are stopped.";
     QUEUE_SLOTS "tenure_queue_slots" Gauge "Slots that workers which are there have for a queue.";
     DEAD "tenure_dead_jobs" Gauge "Dead letters that are kept, at most 1000.";
+    ATTEMPTS "tenure_attempts_total" Counter "Attempts that ended, by whoever worked on them.";
+    RUN_SECONDS "tenure_attempt_run_seconds" Histogram "From claim to end, of attempts that did their work or failed at it.";
+    WAIT_SECONDS "tenure_job_wait_seconds" Histogram "From when a job was due to its first start.";
     GATE_OPEN "tenure_gate_open" Gauge "Whether the breaker of a gate is open.";
     GATE_PAUSED "tenure_gate_paused" Gauge "Whether a gate is paused.";
     GATE_PERMITS "tenure_gate_permits_in_use" Gauge "Jobs inside a gate.";

@@ -15,8 +15,8 @@ use tenure_store::{Store, StoreError};
 use tokio::time::Instant;
 
 use super::catalogue as is;
-use super::pages;
 use super::text::{Families, bounded};
+use super::{endings, pages};
 
 /// A worker that went silent is told of for so long.
 const GONE_FOR: Duration = Duration::from_secs(3_600);
@@ -37,13 +37,10 @@ pub(super) async fn gather(store: &dyn Store) -> Result<Families, StoreError> {
     endpoints(&mut families, store).await?;
     let tail = store.read_journal(JournalPage { seal: None, after: 0, limit: 1 }).await?;
     families.put(&is::UNSEALED, &[], tail.first().map_or(0.0, |row| now.since(row.at).as_secs_f64()));
-    endings(&mut families);
+    endings::gather(&mut families, store).await?;
     families.put(&is::GATHER_SECONDS, &[], began.elapsed().as_secs_f64());
     Ok(families)
 }
-
-/// How attempts ended, as counters, and how long they took: they come from the store's rollups, once it keeps them.
-fn endings(_families: &mut Families) {}
 
 pub(super) fn count<T>(list: &[T]) -> f64 {
     list.len() as f64

@@ -53,6 +53,8 @@ pub(crate) async fn measure(State(app): State<App>, request: Request, next: Next
     if let Some(FromStore(code)) = response.extensions().get() {
         *process.store_errors.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
     }
+    // A page tells in its answer which one it is.
+    let route = route.or_else(|| response.extensions().get().cloned());
     let route = route.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
     process.count(route, method, response.status(), began.elapsed());
     response

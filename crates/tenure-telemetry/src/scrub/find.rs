@@ -136,8 +136,17 @@ pub(super) fn keys(text: &str) -> String {
         let is_line = name.contains("authorization") || name.contains("cookie");
         let length = match (is_line, value.len() < rest.len()) {
             (true, _) => value.find('\n').unwrap_or(value.len()),
-            (false, true) => value.find(['"', '\'', '\\', '\n']).unwrap_or(value.len()),
-            (false, false) => until(value, |byte| b"\"',;&}])<>".contains(&byte)),
+            (false, true) => {
+                // Up to the quote it began with; another kind of quote is a part of it.
+                let quote = rest[..rest.len() - value.len()].chars().find(|c| *c != '\\').unwrap_or('"');
+                let length = value.find(['\n', quote]).unwrap_or(value.len());
+                value[..length].trim_end_matches('\\').len()
+            }
+            // A comma inside is a part of it, the one behind it is not.
+            (false, false) => {
+                let length = until(value, |byte| b"\"';&}])<>".contains(&byte));
+                value[..length].trim_end_matches(',').len()
+            }
         };
         let is_done =
             value.starts_with(SECRET) && (!is_line || length == SECRET.len()) || value.starts_with('[') && !is_line;
