@@ -24,7 +24,7 @@ Examples:
                                                    databases of its own on your server, dropped afterwards
 
 Measures: enqueue_single, enqueue_bulk, enqueue_http, drain, drain_10, drain_mixed, latency, drain_two, drain_pinned,
-drain_backlog, drain_gated, claim_many_gates.
+drain_backlog, drain_gated, claim_many_gates, dashboard_pages.
 
 On a terminal it prints a table, elsewhere and with --json one line of JSON for each measure. The ratio is what
 to look at: 1 is as fast as plain SQL on the same tables, with no checks, no history and no handlers. One round

@@ -5,6 +5,7 @@
 //! - `kinds`, `orders`: what the shop does, and what it has to do
 //! - `part`, `crew`: a worker process from inside, and from outside
 //! - `story`, `source`, `crash`, `catalogue`, `stale`: what happens, each step waiting for facts
+//! - `outlet`, `dashboard`: another tenant, so that there is something to see; and where it is seen
 //! - `watch`, `board`: what is known, read from the journal
 //! - `screen`, `frame`, `styled`: what is seen meanwhile
 //! - `proof`, `summary`: what was seen at the end
@@ -13,9 +14,11 @@ mod board;
 mod catalogue;
 mod crash;
 mod crew;
+mod dashboard;
 mod frame;
 mod kinds;
 mod orders;
+mod outlet;
 mod part;
 mod proof;
 mod screen;
@@ -38,6 +41,8 @@ use crate::failure::{Failure, exit};
 use crate::follow::Follow;
 use crate::output::Output;
 use board::Board;
+use dashboard::Dashboard;
+use outlet::Outlet;
 use part::PartArgs;
 use proof::Proof;
 use screen::Screen;
@@ -56,6 +61,7 @@ and woken while another process runs its job, and its late report is refused. Jo
 for good, die, are canceled, snoozed, delayed, found by their unique key. A source that jobs share goes down: its
 breaker opens, and a probe closes it. A catalogue comes in page by page and is published once. At the end the
 journal is verified.
+Meanwhile the dashboard shows all of it on http://127.0.0.1:7400 (on another port when that one is taken).
 Nothing is needed and nothing is kept. Without a terminal it ends by itself, like --once.
 
 Exit codes:
@@ -97,6 +103,12 @@ async fn play(once: bool, out: &mut Output) -> Result<Answer, Failure> {
     let is_live = audience.screen.is_live();
     let board = audience.board.clone();
     let stage = Arc::new(Stage::open().await?);
+    let outlet = tokio::select! {
+        outlet = Outlet::open(&stage) => outlet?,
+        () = audience.watch() => return Ok(stopped(audience, once)),
+    };
+    let dashboard = Dashboard::open(&stage);
+    board.open_dashboard(dashboard.as_ref().map(|dashboard| dashboard.url.as_str()));
     // Ends when dropped.
     let mut watching = JoinSet::new();
     watching.spawn(watch::follow(Arc::clone(&stage.store), board.clone()));
@@ -107,9 +119,7 @@ async fn play(once: bool, out: &mut Output) -> Result<Answer, Failure> {
         () = audience.watch() => false,
     };
     if !told {
-        drop(audience.screen);
-        audience.out.line("Stopped before everything was shown; nothing is left behind.");
-        return Ok(if once { Answer::Findings } else { Answer::Done });
+        return Ok(stopped(audience, once));
     }
     if is_live && !once {
         tokio::select! {
@@ -122,6 +132,10 @@ async fn play(once: bool, out: &mut Output) -> Result<Answer, Failure> {
         // Once more: somebody does not want to wait for the summary.
         () = audience.watch() => return Ok(if once { Answer::Findings } else { Answer::Done }),
     };
+    if let Some(dashboard) = dashboard {
+        dashboard.close().await;
+    }
+    outlet.close().await;
     let took = board.look().began.elapsed();
     let proof = Proof::read(&*stage.store, &stage.file, done).await?;
     let Audience { screen, out, .. } = audience;
@@ -132,6 +146,14 @@ async fn play(once: bool, out: &mut Output) -> Result<Answer, Failure> {
         summary::print(&proof, took, out);
     }
     Ok(if proof.is_kept() { Answer::Done } else { Answer::Findings })
+}
+
+/// Somebody has seen enough before the end.
+fn stopped(audience: Audience<'_>, once: bool) -> Answer {
+    let Audience { screen, out, .. } = audience;
+    drop(screen);
+    out.line("Stopped before everything was shown; nothing is left behind.");
+    if once { Answer::Findings } else { Answer::Done }
 }
 
 /// Whoever looks, and can stop it.

@@ -167,14 +167,17 @@ async fn serve_until_told(
         waker_required: session.settings.rabbitmq.required.value,
         ..Options::default()
     };
-    let server = Server::bind(&store, options).map_err(|error| match error {
-        BindError::Options(invalid) => invalid.into(),
-        BindError::Address(address, error) => {
-            let message = format!("{address} cannot be listened on");
-            let hint = "Is another server running there? --listen says where this one listens; port 0 is any free one.";
-            Failure::new("listen", exit::REFUSED, message).caused_by(&error).hint(hint)
-        }
-    })?;
+    let server = Server::bind(&store, options)
+        .map_err(|error| match error {
+            BindError::Options(invalid) => invalid.into(),
+            BindError::Address(address, error) => {
+                let message = format!("{address} cannot be listened on");
+                let hint =
+                    "Is another server running there? --listen says where this one listens; port 0 is any free one.";
+                Failure::new("listen", exit::REFUSED, message).caused_by(&error).hint(hint)
+            }
+        })?
+        .with_pages(tenure_dashboard::router);
     let sender = Sender::new(guard, SystemResolver, SendOptions::default())?;
     let deliverer = Deliverer::new(Arc::clone(&store), sender, keys);
     let own = own_worker(&store, session, deliverer, observer.clone())?;
@@ -183,7 +186,10 @@ async fn serve_until_told(
     let url = format!("http://{}", server.address());
     match session.out.is_json() {
         true => session.out.json(&json!({ "url": url, "store": session.settings.location.value.to_string() }))?,
-        false => session.out.line(format!("Tenure serves {url}/v1 on {}.", session.settings.location.value)),
+        false => session.out.line(format!(
+            "Tenure serves {url} on {}: the dashboard, and the API under /v1.",
+            session.settings.location.value
+        )),
     }
     session.out.flush()?;
     let (told, stopped) = tokio::sync::watch::channel(false);

@@ -1,5 +1,7 @@
 //! The demo: it runs anywhere, shows what it promises by the store's own record, and leaves nothing behind.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -51,6 +53,42 @@ fn the_demo_shows_what_it_promises_by_the_stores_own_record() {
         assert!(!is_alive(&demo[pid].to_string()), "{pid}: {demo}");
     }
     assert_eq!(left(&place), [""; 0]);
+}
+
+/// What a panel of the first page says, from its id to the end of its element.
+fn panel<'p>(page: &'p str, id: &str, end: &str) -> &'p str {
+    let (_, rest) = page.split_once(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("there is no #{id}: {page}"));
+    rest.split(end).next().unwrap()
+}
+
+/// As soon as the demo says where the dashboard is, and before its story has begun.
+#[test]
+fn the_first_page_of_the_demos_dashboard_has_something_in_every_panel() {
+    let place = place();
+    let demo = Following::start(&place, &["demo"]);
+    let line = demo.line(|line| line.contains("The dashboard is open: "));
+    let address = line.split("http://").nth(1).unwrap().trim();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    let states = panel(&page, "states", "</ul>");
+    for state in ["waiting", "queued", "retryable", "running", "succeeded", "failed", "dead", "canceled"] {
+        let (_, tile) = states.split_once(&format!("data-state=\"{state}\"><b>")).unwrap();
+        assert!(!tile.starts_with('0'), "nothing is {state}: {states}");
+    }
+    let gates = panel(&page, "gates", "</section>");
+    assert!(gates.contains("source:supplier") && gates.contains("breaker open"), "{gates}");
+    let runs = panel(&page, "runs", "</section>");
+    assert!(runs.contains("outlet delivery") && runs.contains("is-running"), "{runs}");
+    let dead = panel(&page, "dead", "</section>");
+    assert!(dead.contains("<b>3</b>") && dead.contains("out of paper"), "{dead}");
+    let workers = panel(&page, "workers", "</section>");
+    assert!(workers.contains("outlet-1"), "{workers}");
+    let health = panel(&page, "health", "</section>");
+    assert!(health.contains(" there</a>") && health.contains(" open</a>"), "{health}");
+    assert_eq!(demo.interrupt(), Some(0));
 }
 
 #[test]

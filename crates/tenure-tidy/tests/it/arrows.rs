@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-sqlite", &["tenure-core", "tenure-store"]),
     ("tenure-worker", &["tenure-core", "tenure-store"]),
     ("tenure-server", &["tenure-core", "tenure-store", "tenure-webhooks", "tenure-worker"]),
+    ("tenure-dashboard", &["tenure-core", "tenure-store", "tenure-server"]),
     ("tenure-macros", &["tenure-core"]),
     ("tenure", &["tenure-core", "tenure-store", "tenure-worker", "tenure-macros", "tenure-postgres", "tenure-sqlite"]),
     (
@@ -22,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tenure-store",
             "tenure-worker",
             "tenure-server",
+            "tenure-dashboard",
             "tenure-postgres",
             "tenure-sqlite",
             "tenure-cluster",
@@ -34,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tenure-store",
             "tenure-worker",
             "tenure-server",
+            "tenure-dashboard",
             "tenure-postgres",
             "tenure-sqlite",
             "tenure-rabbitmq",

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::{How, JobId, LeaseNo, State, WorkerId};
 
+use tenure_store::record::JobSummary;
+
+use super::outlet;
 use crate::paint::Paint;
 
 /// Lines that are kept for the view.
@@ -22,6 +25,7 @@ pub(super) struct Board(Arc<Mutex<Known>>);
 pub(super) struct Known {
     pub(super) began: Instant,
     pub(super) headline: Headline,
+    pub(super) dashboard: Option<String>,
     pub(super) workers: Vec<Member>,
     pub(super) counts: BTreeMap<State, u64>,
     pub(super) lines: VecDeque<Line>,
@@ -31,6 +35,8 @@ pub(super) struct Known {
     names: HashMap<JobId, String>,
     workers_by_id: HashMap<WorkerId, String>,
     holders: HashMap<LeaseNo, WorkerId>,
+    /// Jobs of the outlet next door.
+    foreign: HashSet<JobId>,
     lost: HashSet<(LeaseNo, JobId)>,
     refused: HashSet<(LeaseNo, JobId)>,
 }
@@ -85,6 +91,7 @@ impl Board {
         Self(Arc::new(Mutex::new(Known {
             began: Instant::now(),
             headline: Headline::default(),
+            dashboard: None,
             workers: Vec::new(),
             counts: BTreeMap::new(),
             lines: VecDeque::new(),
@@ -93,6 +100,7 @@ impl Board {
             names: HashMap::new(),
             workers_by_id: HashMap::new(),
             holders: HashMap::new(),
+            foreign: HashSet::new(),
             lost: HashSet::new(),
             refused: HashSet::new(),
         })))
@@ -142,6 +150,15 @@ impl Board {
         }
     }
 
+    /// Where all of it can be seen in a browser.
+    pub(super) fn open_dashboard(&self, url: Option<&str>) {
+        match url {
+            Some(url) => self.say(format!("The dashboard is open: {url}")),
+            None => self.say("There is no free port for the dashboard: this is told without it"),
+        }
+        self.look().dashboard = url.map(str::to_owned);
+    }
+
     /// Workers by the numbers that rows name them with.
     pub(super) fn know_workers(&self, workers: impl IntoIterator<Item = (WorkerId, String)>) {
         self.look().workers_by_id.extend(workers);
@@ -174,12 +191,31 @@ impl Known {
         row.worker.is_some_and(|worker| !self.workers_by_id.contains_key(&worker))
     }
 
+    /// Jobs of a row that nobody has named yet.
+    pub(super) fn unnamed(&self, row: &JournalRow) -> Vec<JobId> {
+        let is_unnamed = |job: &&JobId| !self.names.contains_key(*job) && !self.foreign.contains(*job);
+        row.jobs.iter().filter(is_unnamed).copied().collect()
+    }
+
+    /// A job that nobody has named: a later page of a shelf, or one of the outlet's.
+    pub(super) fn meet(&mut self, job: &JobSummary) {
+        match job.tenant.as_str() {
+            outlet::TENANT => _ = self.foreign.insert(job.id),
+            _ => _ = self.names.insert(job.id, job.kind.to_string()),
+        }
+    }
+
     /// What a row says. `error`: what went wrong, where something did.
     pub(super) fn row(&mut self, row: &JournalRow, error: Option<&str>) {
+        let jobs: Vec<JobId> = row.jobs.iter().filter(|job| !self.foreign.contains(*job)).copied().collect();
+        // By its jobs, not by its worker: any worker may take back a lease that is over.
+        if jobs.is_empty() && !row.jobs.is_empty() {
+            return;
+        }
         if let (JournalEvent::Claimed, Some(lease), Some(worker)) = (row.event, row.lease, row.worker) {
             self.holders.insert(lease, worker);
         }
-        for job in &row.jobs {
+        for job in &jobs {
             match (row.event, row.lease) {
                 (JournalEvent::Ended(How::Lost), Some(lease)) => _ = self.lost.insert((lease, *job)),
                 (JournalEvent::Refused, Some(lease)) => _ = self.refused.insert((lease, *job)),
@@ -253,8 +289,7 @@ impl Known {
     }
 
     fn name(&self, job: &JobId) -> String {
-        // Nobody names the later pages of a shelf: they are made after the first one.
-        self.names.get(job).cloned().unwrap_or_else(|| "catalog.page".to_owned())
+        self.names.get(job).cloned().unwrap_or_else(|| job.to_string())
     }
 }
 

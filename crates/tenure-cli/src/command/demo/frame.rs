@@ -22,7 +22,7 @@ const STATES: [State; 7] =
 /// Lines for a screen of so many columns and rows.
 pub(super) fn compose(known: &Known, columns: usize, rows: usize) -> Vec<Styled> {
     let width = columns.saturating_sub(1).min(WIDTH_MAX);
-    let mut lines = vec![title(known, width), Styled::new()];
+    let mut lines = vec![title(known, width), dashboard(known), Styled::new()];
     lines.extend(headline(&known.headline, width));
     lines.push(Styled::new());
     lines.extend(known.workers.iter().map(member));
@@ -43,6 +43,14 @@ fn title(known: &Known, width: usize) -> Styled {
     let title =
         Styled::new().paint(" tenure demo", Paint::Bold).paint("  a shop, one SQLite file, real processes", Paint::Dim);
     title.to(width.saturating_sub(elapsed.len())).paint(elapsed, Paint::Dim)
+}
+
+fn dashboard(known: &Known) -> Styled {
+    let line = Styled::new().plain(" ");
+    match &known.dashboard {
+        Some(url) => line.paint("dashboard  ", Paint::Dim).paint(url, Paint::Cyan),
+        None => line,
+    }
 }
 
 fn headline(headline: &Headline, width: usize) -> Vec<Styled> {
@@ -141,6 +149,6 @@ mod tests {
             let drawn: Vec<String> = lines.iter().map(|line| line.render(columns - 1, false)).collect();
             assert!(drawn.iter().all(|line| line.chars().count() < columns), "{columns}×{rows}: {drawn:#?}");
         }
-        assert_eq!(compose(&known, 80, 24).len(), 22, "two lines of headline, eight of events");
+        assert_eq!(compose(&known, 80, 24).len(), 23, "two lines of headline, eight of events");
     }
 }

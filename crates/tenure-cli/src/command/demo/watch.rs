@@ -35,6 +35,12 @@ async fn look(store: &dyn Store, board: &Board, seen: &mut Seen) -> Result<(), S
         {
             board.know_workers(workers.into_iter().map(|worker| (worker.id, worker.name.to_string())));
         }
+        let unnamed = board.look().unnamed(&row);
+        for job in unnamed {
+            if let Ok(job) = store.show_job(&Sight::All, job).await {
+                board.look().meet(&job.summary);
+            }
+        }
         let error = error(store, &row).await;
         board.look().row(&row, error.as_deref());
     }

@@ -1,0 +1,130 @@
+//! Gates: what shared resources let through, how they do, and what was done to them.
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
+use tenure_core::gate::Pattern;
+use tenure_core::journal::{JournalEvent, JournalRow};
+use tenure_core::name::GateName;
+use tenure_server::gate_words::allows;
+use tenure_store::gate::{GateFilter, GateRecord};
+use tenure_store::journal::JournalFilter;
+
+use super::Shown;
+use crate::act::Act;
+use crate::asked::{address, parsed, word};
+use crate::bits::{self, Markup, encoded};
+use crate::desk::Desk;
+use crate::frame::{Frame, Visit};
+
+const PAGE: u32 = 100;
+/// What can happen to a gate.
+const EVENTS: [JournalEvent; 6] = [
+    JournalEvent::GatePaused,
+    JournalEvent::GateResumed,
+    JournalEvent::GateTripped,
+    JournalEvent::GateReset,
+    JournalEvent::GateHealed,
+    JournalEvent::GateRuled,
+];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    pattern: String,
+    after: String,
+}
+
+#[derive(Template)]
+#[template(path = "gates.html")]
+struct Gates {
+    frame: Frame,
+    asked: Asked,
+    gates: Vec<GateRecord>,
+    rules: Vec<(String, String)>,
+    next: Option<String>,
+}
+
+pub(crate) async fn list(State(desk): State<Desk>, visit: Visit, Query(asked): Query<Asked>) -> Shown {
+    visit.need_operator()?;
+    // What one types is the beginning of a name.
+    let pattern =
+        word(&asked.pattern).map(|text| if text.ends_with('*') { text.to_owned() } else { format!("{text}*") });
+    let filter = GateFilter {
+        pattern: pattern.map(|pattern| pattern.parse::<Pattern>()).transpose()?,
+        after: parsed::<GateName>(&asked.after)?,
+        limit: PAGE + 1,
+    };
+    let mut gates = desk.store().list_gates(&filter).await?;
+    let has_more = gates.len() > PAGE as usize;
+    gates.truncate(PAGE as usize);
+    let last = gates.last().filter(|_| has_more).map(|gate| gate.name.to_string());
+    let next = last.map(|last| address("/gates", &[("pattern", &asked.pattern), ("after", &last)]));
+    let rules = desk.store().list_rules(1_000).await?;
+    let rules = rules.iter().map(|(pattern, rule)| (pattern.to_string(), allows(rule))).collect();
+    Ok(visit.show(&Gates { frame: visit.frame("Gates", "gates"), asked, gates, rules, next }))
+}
+
+#[derive(Template)]
+#[template(path = "gate.html")]
+struct GatePage {
+    frame: Frame,
+    gate: GateRecord,
+    history: Vec<JournalRow>,
+}
+
+pub(crate) async fn show(State(desk): State<Desk>, visit: Visit, Path(name): Path<String>) -> Shown {
+    visit.need_operator()?;
+    let name: GateName = name.parse()?;
+    let gate = desk.store().show_gate(&name).await?;
+    let filter = JournalFilter {
+        events: EVENTS.to_vec(),
+        subject: Some(name.to_string()),
+        acts_only: true,
+        limit: 50,
+        ..JournalFilter::default()
+    };
+    let history = desk.store().list_journal(&filter).await?.rows;
+    Ok(visit.show(&GatePage { frame: visit.frame(name.to_string(), "gates"), gate, history }))
+}
+
+/// Tokens that are left, of how many.
+fn bucket(gate: &GateRecord) -> Option<(u32, u32)> {
+    gate.rule.rate.map(|rate| (rate.tokens(gate.gate.full_at, gate.now), rate.burst))
+}
+
+fn acts(frame: &Frame, gate: &GateRecord) -> Markup {
+    let name = &gate.name;
+    let path = |act: &str| format!("/v1/gates/{}/{act}", encoded(name));
+    let is_paused = [gate.gate.paused_until, gate.gate.held_until].into_iter().flatten().any(|until| until > gate.now);
+    let pause = match is_paused {
+        true => Act::new("Resume", path("resume"), format!("Gate {name} is resumed."))
+            .ask("Jobs pass again, as its rule allows."),
+        false => Act::new("Pause", path("pause"), format!("Gate {name} is paused."))
+            .text("for_ms:duration", "For how long; until resumed where nothing is said", "10m")
+            .ask("Nothing passes; jobs inside go on."),
+    };
+    let trip = match gate.gate.open_until.is_some() {
+        true => Act::new("Reset", path("reset"), format!("The breaker of {name} is closed."))
+            .ask("Its breaker closes and forgets its failures."),
+        false => Act::new("Trip", path("trip"), format!("The breaker of {name} is open."))
+            .text("for_ms:duration", "For how long; until reset where nothing is said", "5m")
+            .ask("Its breaker opens: nothing passes.")
+            .grave(),
+    };
+    Markup(format!("{}{}", frame.act(&pause), frame.act(&trip)))
+}
+
+impl GatePage {
+    fn rule(&self) -> Markup {
+        let name = &self.gate.name;
+        let act = Act::new("Set rule", format!("/v1/rules/{}", encoded(name)), format!("The rule of {name} is set."))
+            .method("PUT")
+            .text("rate", "Jobs in a time", "30/m")
+            .text("concurrency:number", "At once", "2")
+            .text("breaker_failures:number", "Failures in a row that open its breaker", "5")
+            .text("breaker_cooldown_ms:duration", "for", "5m")
+            .ask("This gate obeys a rule of its own. What is left empty is not limited.");
+        self.frame.act(&act)
+    }
+}
