@@ -1,6 +1,7 @@
 //! The measures, one file each. Every one runs its floor in the same round, in turn before and after.
 
 mod claim_many_gates;
+mod dashboard_pages;
 mod drain;
 mod drain_10;
 mod drain_backlog;
@@ -50,10 +51,12 @@ pub enum Measure {
     DrainGated,
     /// Claims through few gates, beside very many.
     ClaimManyGates,
+    /// Every page of the dashboard, beside a long history.
+    DashboardPages,
 }
 
 /// All of them, in the order they are run.
-pub const MEASURES: [Measure; 12] = [
+pub const MEASURES: [Measure; 13] = [
     Measure::EnqueueSingle,
     Measure::EnqueueBulk,
     Measure::EnqueueHttp,
@@ -66,6 +69,7 @@ pub const MEASURES: [Measure; 12] = [
     Measure::DrainBacklog,
     Measure::DrainGated,
     Measure::ClaimManyGates,
+    Measure::DashboardPages,
 ];
 
 /// How much is measured.
@@ -102,6 +106,7 @@ impl Measure {
             Self::DrainTwo => "drain_two",
             Self::DrainGated => "drain_gated",
             Self::ClaimManyGates => "claim_many_gates",
+            Self::DashboardPages => "dashboard_pages",
         }
     }
 
@@ -120,6 +125,7 @@ impl Measure {
             Self::DrainTwo => "drain by two processes",
             Self::DrainGated => "drain through ten gates that never close",
             Self::ClaimManyGates => "claims through ten gates, beside 100,000 idle ones",
+            Self::DashboardPages => "every page of the dashboard, beside 10,000,000 ended jobs",
         }
     }
 
@@ -134,7 +140,7 @@ impl Measure {
         let (jobs, settings, floor_is) = self.made(size);
         // One file has one writer: its floor has one connection whatever the measure.
         let floor_is = match (self, arena.name()) {
-            (Self::DrainMixed | Self::ClaimManyGates, _) | (_, "postgres") => floor_is,
+            (Self::DrainMixed | Self::ClaimManyGates | Self::DashboardPages, _) | (_, "postgres") => floor_is,
             _ => "raw SQL on one connection, as many jobs a transaction as on Postgres",
         };
         Ok(Line::new(self.name(), arena.name(), done, (jobs, settings, floor_is)))
@@ -154,6 +160,7 @@ impl Measure {
             Self::DrainTwo => drain_two::round(arena, size, floor_first).await,
             Self::DrainGated => drain_gated::round(arena, size, floor_first).await,
             Self::ClaimManyGates => claim_many_gates::round(arena, size, floor_first).await,
+            Self::DashboardPages => dashboard_pages::round(arena, size).await,
         }
     }
 
@@ -172,6 +179,7 @@ impl Measure {
             Self::DrainTwo => drain_two::made(size),
             Self::DrainGated => drain_gated::made(size),
             Self::ClaimManyGates => claim_many_gates::made(size),
+            Self::DashboardPages => dashboard_pages::made(size),
         }
     }
 }
