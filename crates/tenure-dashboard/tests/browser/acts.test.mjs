@@ -46,6 +46,13 @@ test("a job is requeued, run now, canceled, and canceled by force", async () => 
   await press(page, ".acts", "Run now", { reason });
   await said(page, /due now/);
   await until("it has run", async () => (await state(ids.later)) === "succeeded");
+  await call(server, "POST", "/v1/runs", { items: [{ kind: "sleep", payload: { for: "1h" } }], consolidate: { kind: "noop", payload: {} } });
+  const waiting = (await get("/v1/jobs?state=waiting")).items[0].id;
+  await go(`/jobs/${waiting}`);
+  assert.match(await page.locator("#why").innerText(), /waits until the other jobs of its run/);
+  await press(page, ".acts", "Run now", { reason });
+  await said(page, /due now/);
+  await until("it has run", async () => (await state(waiting)) === "succeeded");
   await go(`/jobs/${ids.spare[1]}`);
   await press(page, ".acts", "Cancel", { reason });
   await said(page, /canceled/);
