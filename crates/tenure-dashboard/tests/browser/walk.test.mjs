@@ -56,6 +56,12 @@ test("every page is well", async (t) => {
   }
 });
 
+test("pages are measured by their path", async () => {
+  assert.equal((await fetch(`${server.url}/jobs/${ids.dead[0]}`)).status, 200);
+  const figures = await (await fetch(`${server.url}/metrics`)).text();
+  assert.match(figures, /^tenure_http_requests_total\{[^}]*route="\/jobs\/\{id\}"[^\n]*/m);
+});
+
 test("a page that is not there says so", async () => {
   const page = await watched(browser);
   for (const path of ["/nothing", "/jobs/01933c5e-7b5a-7000-8000-000000000001", "/jobs/seven", "/runs/01933c5e-7b5a-7000-8000-000000000001"]) {
