@@ -22,6 +22,11 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it may take to stop before we no longer wait for it.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// A file system in memory, as every Linux has it.
+const MEMORY: &str = "/dev/shm";
+/// What a cluster of the tests may need: its log of changes, and tables of a million rows.
+const ROOM_MIB: u64 = 6 * 1024;
+
 /// Lines of its log that an error shows.
 const LAST_LINES: usize = 30;
 
@@ -125,12 +130,22 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Makes a new one. The path is short: a Unix socket's is at most 107 bytes.
+    /// Makes a new one among the temporary files. The path is short: a Unix socket's is at most 107 bytes.
     pub(crate) fn new(what: &str) -> io::Result<Self> {
+        Self::new_in(&std::env::temp_dir(), what)
+    }
+
+    /// Makes a new one in memory, where there is room for it: for files that nobody wants to outlive the machine.
+    pub(crate) fn new_in_memory(what: &str) -> io::Result<Self> {
+        let base = if has_room(MEMORY) { PathBuf::from(MEMORY) } else { std::env::temp_dir() };
+        Self::new_in(&base, what)
+    }
+
+    fn new_in(base: &Path, what: &str) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let dir = loop {
             let name = format!("tenure-{what}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
-            let dir = std::env::temp_dir().join(name);
+            let dir = base.join(name);
             match fs::create_dir(&dir) {
                 Ok(()) => break dir,
                 // A process of this number was killed before it could clean up.
@@ -176,6 +191,13 @@ impl Drop for Home {
         // The guard has removed it, unless the server was never started.
         let _ = fs::remove_dir_all(&self.dir);
     }
+}
+
+/// Whether so much is free in a directory, as `df` says it. One that is not there has no room.
+fn has_room(dir: &str) -> bool {
+    let asked = Command::new("df").args(["--output=avail", "--block-size=1M", dir]).output();
+    let said = asked.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    said.lines().nth(1).and_then(|mib| mib.trim().parse::<u64>().ok()).is_some_and(|mib| mib >= ROOM_MIB)
 }
 
 /// Finds a program in directories, then in `PATH`.

@@ -4,6 +4,7 @@
 //! - [`postgres_server`]: a PostgreSQL cluster, and `psql`
 //! - [`pgbouncer`]: a PgBouncer before it
 //! - [`rabbitmq_server`]: a RabbitMQ
+//! - [`test_database`]: a database of a test's own
 //! - `disk`: a small disk of a server's own
 //! - `guarded`: how a server ends with us, whatever ends us
 
@@ -12,3 +13,4 @@ mod guarded;
 pub mod pgbouncer;
 pub mod postgres_server;
 pub mod rabbitmq_server;
+pub mod test_database;

@@ -12,6 +12,23 @@ pub(crate) fn translate(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
+/// What the server says of a table or a statement of the user's own: theirs to mend, not `tenure migrate`'s.
+pub(crate) fn refused(what: &str, error: tokio_postgres::Error) -> StoreError {
+    let Some(said) = error.as_db_error() else {
+        return translate(error);
+    };
+    match said.code().code() {
+        "23502" | "23514" => StoreError::Invalid(Invalid::new("row of", what, said.message())),
+        code if code.starts_with("23") => {
+            StoreError::Conflict(format!("{what}: a row was refused: {}", said.message()))
+        }
+        code if code.starts_with("42") || code == "3F000" || code == "0A000" => {
+            StoreError::Schema(format!("{what} does not fit the database: {}", said.message()))
+        }
+        _ => translate(error),
+    }
+}
+
 /// What a code means to the caller; `None` is a passing trouble. Codes `TN…` are raised by our own functions.
 pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
     // 08 connection, 25006 read-only, 25P03 and 25P04 a transaction took too long, 40 rollback, 53 resources, 55P03 lock timeout,
@@ -22,7 +39,7 @@ pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
         "TN001" | "TN002" | "TN409" => Some(StoreError::Conflict(message.to_owned())),
         "TN429" => Some(StoreError::Full(message.to_owned())),
         "TN412" => Some(mismatch(message)),
-        "TN422" => Some(StoreError::Invalid(refused(message))),
+        "TN422" => Some(StoreError::Invalid(input(message))),
         "3F000" | "42P01" | "42883" | "42703" => {
             Some(StoreError::Schema(format!("the schema is missing or too old ({message}): run `tenure migrate`")))
         }
@@ -68,7 +85,7 @@ fn mismatch(message: &str) -> StoreError {
 }
 
 /// Our functions refuse inputs in the words of [`Invalid`].
-fn refused(message: &str) -> Invalid {
+fn input(message: &str) -> Invalid {
     let parts = message.split_once(" `").and_then(|(field, rest)| Some((field, rest.split_once("` is refused: ")?)));
     match parts {
         Some((field, (value, limit))) => {

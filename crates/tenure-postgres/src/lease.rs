@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use tenure_core::gate::HOLD_MAX;
 use tenure_core::{Health, How, JobId, Json, LeaseNo, QueueName, Timestamp, WorkerId};
 use tenure_store::lease::{
     ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, GateWord, Reclaimed, RenewLeases, Renewed, check_listed,
@@ -334,7 +333,7 @@ impl PgStore {
         let each: [Param<'_>; 3] =
             [(&hows, Type::INT2_ARRAY), (&delays, Type::INT8_ARRAY), (&errors, Type::TEXT_ARRAY)];
         let healths: Vec<Option<i16>> = request.jobs.iter().map(|end| end.health().map(Health::code)).collect();
-        let hold = |end: &EndJob| end.gate.hold.map(|hold| millis(hold.min(HOLD_MAX)));
+        let hold = |end: &EndJob| end.hold().map(millis);
         let holds: Vec<Option<i64>> = request.jobs.iter().map(hold).collect();
         let gates: [Param<'_>; 2] = [(&healths, Type::INT2_ARRAY), (&holds, Type::INT8_ARRAY)];
         let params = [who.as_slice(), &each, &outcome, &gates].concat();

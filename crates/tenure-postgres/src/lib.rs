@@ -7,7 +7,7 @@
 //! ```no_run
 //! # use tenure_core::{QueueName, WorkerId};
 //! use tenure_postgres::{PgOptions, PgStore, tx::complete_in};
-//! use tenure_store::{LeaseStore, lease::ClaimJobs};
+//! use tenure_store::{LeaseStore, lease::ClaimJobs, user_tx::CompleteJob};
 //!
 //! # async fn f(client: &mut tokio_postgres::Client, worker: WorkerId, queue: QueueName) -> Result<(), Box<dyn std::error::Error>> {
 //! let store = PgStore::connect("postgres://localhost/app", PgOptions::default()).await?;
@@ -15,8 +15,8 @@
 //!     for job in &claimed.jobs {
 //!         let tx = client.transaction().await?;
 //!         tx.execute("insert into sent (job) values ($1)", &[&job.id.as_uuid()]).await?;
-//!         complete_in(&tx, worker, claimed.lease, job.id, None).await?; // a stale lease aborts the transaction
-//!         tx.commit().await?;                                           // your rows and the completion, or neither
+//!         complete_in(&tx, &CompleteJob::new(worker, claimed.lease, job.id)).await?; // a stale lease aborts the transaction
+//!         tx.commit().await?;                                                        // your rows and the completion, or neither
 //!     }
 //! }
 //! # Ok(()) }
@@ -28,7 +28,7 @@
 //! - `jobs`, `lease`, `schedule`, `journal`, `webhook`, `admin`, `worker`, `wake`: the verbs, by noun
 //! - [`tx`]: `within` and `complete_in`, inside a user's own transaction (`sqlx_tx`: the same for sqlx); `user_tx`: both
 //!   behind the port's [`UserTx`](tenure_store::UserTx)
-//! - [`sink`]: pages of rows into tables of the user's own
+//! - [`sink`]: pages of rows into tables of the user's own; [`own`]: statements and transactions of theirs through the store
 //! - `floor`: where a claim begins to look; `claimed`: how its answer is read
 //! - `gather`: enqueues that come at the same time share a transaction
 //! - `call`, `pool`, `tls`: one round trip, with a deadline
@@ -37,6 +37,7 @@
 //!   for runs as one of them
 
 pub mod options;
+pub mod own;
 pub mod sink;
 #[cfg(feature = "sqlx")]
 pub mod sqlx_tx;
@@ -72,8 +73,10 @@ mod rollup;
 mod access;
 mod cache;
 mod call;
+mod complete;
 mod error;
 mod pool;
+mod table;
 mod tls;
 mod value;
 mod wall;

@@ -9,11 +9,12 @@ use tenure_store::clock::Clock;
 pub struct PgOptions {
     /// Straight to Postgres, or through a pooler.
     pub mode: Mode,
-    /// Most connections for the short verbs; as many again may be used for lists, seals and bulk work.
+    /// Most connections for the short verbs; as many again may be used for lists, seals and bulk work, and as many once more
+    /// for what users do themselves.
     pub connections_max: usize,
     /// A verb that has no answer by then is given up: its outcome is unknown.
     pub deadline: Duration,
-    /// The same for lists, seals, pruning and bulk enqueues.
+    /// The same for lists, seals, pruning and bulk enqueues, and for a statement of the user's own.
     pub long_deadline: Duration,
     /// Enqueues that come at the same time share a transaction; each is answered by itself.
     pub share_enqueues: bool,

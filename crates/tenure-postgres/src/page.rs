@@ -10,11 +10,13 @@ use tenure_store::run::{
     AdvancePage, NewPartition, OPEN_DEADLINE, OperatePartition, PageFound, PartitionAct, PartitionFilter,
     PartitionRecord, check_offset,
 };
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{LeaseStore, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::call::{Failed, Param};
+use crate::complete::{self, Advance};
 use crate::error::translate;
 use crate::jobs::tenant;
 use crate::pool::Desk;
@@ -25,8 +27,7 @@ use crate::value::{get, job_id, millis, named, time, time_maybe};
 
 const BEGIN: Statement =
     Statement { name: "begin_page", sql: "select page_limit, expected from tenure.begin_page($1, $2)" };
-const ADVANCE: Statement =
-    Statement { name: "advance_page", sql: "select tenure.advance_page($1, $2, $3, $4, $5, $6)" };
+const ADVANCE: Statement = Statement { name: "advance_page", sql: complete::ADVANCE };
 
 impl PgStore {
     pub(crate) async fn begin(&self, job: JobId) -> Result<PageFound, StoreError> {
@@ -41,30 +42,22 @@ impl PgStore {
     }
 
     pub(crate) async fn advance(&self, request: AdvancePage) -> Result<(), StoreError> {
-        let (rows, next) = (i64::try_from(request.rows).unwrap_or(-1), request.next.map(|job| *job.as_uuid()));
-        let now = self.moment();
-        let params: [Param<'_>; 6] = [
-            (&request.worker.0, Type::INT4),
-            (&request.lease.0, Type::INT8),
-            (request.job.as_uuid(), Type::UUID),
-            (&rows, Type::INT8),
-            (&next, Type::UUID),
-            (&now, Type::TIMESTAMPTZ),
-        ];
-        let refused = match self.try_call(Desk::Short, ADVANCE, &params).await {
+        let CompleteJob { worker, lease, job, .. } = request.page;
+        let columns = Advance::new(&request, self.moment());
+        let refused = match self.try_call(Desk::Short, ADVANCE, &columns.params()).await {
             Ok(_) => {
                 // Inside a user's transaction the lease stays for the keeper to drop; this one is ours.
-                self.drop_leases(request.worker, vec![request.lease]).await?;
+                self.drop_leases(worker, vec![lease]).await?;
                 return Ok(());
             }
             Err(Failed::Said(error)) if error.code().is_some_and(|code| code.code() == "TN001") => {
-                StoreError::LeaseLost(request.job)
+                StoreError::LeaseLost(job)
             }
             Err(Failed::Said(error)) => translate(error),
             Err(Failed::Other(error)) => return Err(error),
         };
         // Sent again after a lost reply, it is answered as before.
-        let ended = self.find_endings(request.worker, request.lease, vec![request.job]).await?;
+        let ended = self.find_endings(worker, lease, vec![job]).await?;
         if ended == [Some(How::Succeeded)] { Ok(()) } else { Err(refused) }
     }
 

@@ -1,4 +1,4 @@
-//! Two pools of one server: one for the short verbs, one for everything long.
+//! Three pools of one server: one for the short verbs, one for everything long, one for what users do themselves.
 //!
 //! The short verbs run on sessions of their own kind: their statements are written for generic plans, so the planner is
 //! told not to plan each call anew and never to scan a table (a plan made while a table was empty would otherwise scan
@@ -21,12 +21,15 @@ pub(crate) enum Desk {
     Hasty,
     /// Lists, seals, pruning, bulk enqueues.
     Long,
+    /// Statements of the user's own.
+    Own,
 }
 
 #[derive(Clone)]
 pub(crate) struct Pools {
     short: Pool,
     long: Pool,
+    own: Pool,
 }
 
 impl Desk {
@@ -34,7 +37,7 @@ impl Desk {
     pub(crate) fn deadline(self, options: &PgOptions) -> Duration {
         match self {
             Self::Short | Self::Hasty => options.deadline,
-            Self::Long => options.long_deadline,
+            Self::Long | Self::Own => options.long_deadline,
         }
     }
 
@@ -47,7 +50,7 @@ impl Desk {
         let lock_ms = match self {
             Self::Short => 1_000,
             Self::Hasty => 20,
-            Self::Long => return settings,
+            Self::Long | Self::Own => return settings,
         };
         settings += &format!(
             "; {local} lock_timeout = {lock_ms}; {local} plan_cache_mode = force_generic_plan; {local} enable_seqscan = off"
@@ -58,7 +61,8 @@ impl Desk {
 
 impl Pools {
     pub(crate) fn new(target: &Target, options: &PgOptions) -> Result<Self, StoreError> {
-        Ok(Self { short: pool(target, options, Desk::Short)?, long: pool(target, options, Desk::Long)? })
+        let pool = |desk| pool(target, options, desk);
+        Ok(Self { short: pool(Desk::Short)?, long: pool(Desk::Long)?, own: pool(Desk::Own)? })
     }
 
     /// A connection, within the deadline.
@@ -66,6 +70,7 @@ impl Pools {
         let pool = match desk {
             Desk::Short | Desk::Hasty => &self.short,
             Desk::Long => &self.long,
+            Desk::Own => &self.own,
         };
         pool.get().await.map_err(StoreError::unavailable)
     }

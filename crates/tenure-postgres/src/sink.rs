@@ -26,7 +26,7 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::types::Type;
 
 use crate::call::Param;
-use crate::error::translate;
+use crate::error;
 use crate::store::PgStore;
 use crate::value::{Moment, get};
 
@@ -129,6 +129,7 @@ const fn travels_as(holds: Holds) -> &'static str {
         Holds::Text | Holds::Json => "text",
         Holds::Bool => "boolean",
         Holds::Time => "timestamptz",
+        Holds::Bytes => "bytea",
     }
 }
 
@@ -139,6 +140,7 @@ enum Array<'r> {
     Text(Vec<Option<&'r str>>),
     Bool(Vec<Option<bool>>),
     Time(Vec<Option<Moment>>),
+    Bytes(Vec<Option<&'r [u8]>>),
 }
 
 impl<'r> Array<'r> {
@@ -155,6 +157,7 @@ impl<'r> Array<'r> {
             Holds::Text | Holds::Json => array!(Text, Value::Text(it) => it.as_str(), Value::Json(it) => it.as_str()),
             Holds::Bool => array!(Bool, Value::Bool(it) => *it),
             Holds::Time => array!(Time, Value::Time(it) => Moment(*it)),
+            Holds::Bytes => array!(Bytes, Value::Bytes(it) => it.as_slice()),
         }
     }
 
@@ -165,27 +168,18 @@ impl<'r> Array<'r> {
             Self::Text(array) => (array, Type::TEXT_ARRAY),
             Self::Bool(array) => (array, Type::BOOL_ARRAY),
             Self::Time(array) => (array, Type::TIMESTAMPTZ_ARRAY),
+            Self::Bytes(array) => (array, Type::BYTEA_ARRAY),
         }
     }
 }
 
-/// What the server says of a table that is not ours: its schema is the user's to mend, not `tenure migrate`'s.
+/// What the server says of a table that is not ours.
 fn refused(sink: &Sink, error: tokio_postgres::Error) -> StoreError {
-    let Some(said) = error.as_db_error() else {
-        return translate(error);
-    };
-    let table = sink.table_name().join(".");
-    match said.code().code() {
+    let table = format!("table {}", sink.table_name().join("."));
+    match error.as_db_error() {
         // Two keys that differ here are one there: `citext`, `char(n)`, a collation that ignores case.
-        "21000" => StoreError::Invalid(Invalid::new("key", table, said.message())),
-        "23502" | "23514" => StoreError::Invalid(Invalid::new("row", table, said.message())),
-        code if code.starts_with("23") => {
-            StoreError::Conflict(format!("table {table} refused a row: {}", said.message()))
-        }
-        code if code.starts_with("42") || code == "3F000" || code == "0A000" => {
-            StoreError::Schema(format!("table {table} is not as its sink says: {}", said.message()))
-        }
-        _ => translate(error),
+        Some(said) if said.code().code() == "21000" => StoreError::Invalid(Invalid::new("key", table, said.message())),
+        _ => error::refused(&table, error),
     }
 }
 

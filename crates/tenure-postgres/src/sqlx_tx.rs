@@ -12,14 +12,17 @@
 //! # Ok(()) }
 //! ```
 
+use sqlx::postgres::PgQueryResult;
 use sqlx::{PgConnection, Row};
 use tenure_core::json::quote;
 use tenure_core::new_job::Due;
-use tenure_core::{JobId, Json, LeaseNo, NewJob, State, WorkerId};
+use tenure_core::{JobId, NewJob, State};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::run::AdvancePage;
+use tenure_store::user_tx::CompleteJob;
 
+use crate::complete::{Advance, Completion};
 use crate::error::from_code;
 
 /// Stores jobs in the caller's transaction: they exist when it commits.
@@ -43,34 +46,28 @@ pub async fn enqueue_within(tx: &mut PgConnection, jobs: &[NewJob]) -> Result<Ve
 }
 
 /// Completes a job in the caller's transaction; fails as [`crate::tx::complete_in`] does.
-pub async fn complete_in(
-    tx: &mut PgConnection,
-    worker: WorkerId,
-    lease: LeaseNo,
-    job: JobId,
-    result: Option<&Json>,
-) -> Result<(), StoreError> {
-    let sql = "select tenure.complete_in($1, $2, $3::text::uuid, $4::text::jsonb)";
-    let query = sqlx::query(sql).bind(worker.0).bind(lease.0).bind(job.to_string()).bind(result.map(Json::as_str));
-    match query.execute(tx).await {
-        Ok(_) => Ok(()),
-        Err(error) if is_lease_lost(&error) => Err(StoreError::LeaseLost(job)),
-        Err(error) => Err(translate(error)),
-    }
+pub async fn complete_in(tx: &mut PgConnection, request: &CompleteJob) -> Result<(), StoreError> {
+    let with = Completion::new(request, None);
+    let sql = "select tenure.complete_in($1, $2, $3::text::uuid, $4::text::jsonb, $5::text::jsonb, null, $6, $7)";
+    let query = sqlx::query(sql).bind(with.worker).bind(with.lease).bind(with.job.to_string());
+    let query = query.bind(with.result).bind(with.usage).bind(with.health).bind(with.hold_ms);
+    done(query.execute(tx).await, request.job)
 }
 
 /// Moves a partition's offset with its page; fails as [`crate::tx::advance_page`] does.
 pub async fn advance_page(tx: &mut PgConnection, request: &AdvancePage) -> Result<(), StoreError> {
-    let sql = "select tenure.advance_page($1, $2, $3::text::uuid, $4, $5::text::uuid)";
-    let query = sqlx::query(sql)
-        .bind(request.worker.0)
-        .bind(request.lease.0)
-        .bind(request.job.to_string())
-        .bind(i64::try_from(request.rows).unwrap_or(-1))
-        .bind(request.next.map(|job| job.to_string()));
-    match query.execute(tx).await {
+    let Advance { page: with, rows, next } = Advance::new(request, None);
+    let sql = "select tenure.advance_page($1, $2, $3::text::uuid, $4, $5::text::uuid, null, $6::text::jsonb, $7, $8)";
+    let query = sqlx::query(sql).bind(with.worker).bind(with.lease).bind(with.job.to_string());
+    let query = query.bind(rows).bind(next.map(|job| job.to_string()));
+    let query = query.bind(with.usage).bind(with.health).bind(with.hold_ms);
+    done(query.execute(tx).await, request.page.job)
+}
+
+fn done(answer: Result<PgQueryResult, sqlx::Error>, job: JobId) -> Result<(), StoreError> {
+    match answer {
         Ok(_) => Ok(()),
-        Err(error) if is_lease_lost(&error) => Err(StoreError::LeaseLost(request.job)),
+        Err(error) if is_lease_lost(&error) => Err(StoreError::LeaseLost(job)),
         Err(error) => Err(translate(error)),
     }
 }
@@ -114,6 +111,7 @@ fn to_json(job: &NewJob) -> String {
         fields.extend(unique.policy.window().map(|window| ("unique_window", window.as_secs_f64().to_string())));
     }
     fields.extend(job.idempotency_key.iter().map(|key| ("idempotency_key", quote(key))));
+    fields.extend(job.gate.iter().map(|gate| ("gate", quote(gate.as_str()))));
     fields.extend(job.callback_url.iter().map(|url| ("callback_url", quote(url))));
     fields.extend(job.trace.iter().map(|trace| ("trace", quote(trace))));
     let fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();

@@ -9,17 +9,19 @@
 //! # Ok(()) }
 //! ```
 
-use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
+use tenure_core::{JobId, LeaseNo, NewJob, Timestamp};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::run::AdvancePage;
+use tenure_store::user_tx::CompleteJob;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, GenericClient};
+use tokio_postgres::{Client, GenericClient, Row};
 
+use crate::complete::{ADVANCE, Advance, COMPLETE, Completion};
 use crate::enqueue::{Columns, answers};
 use crate::error::translate;
 use crate::statement::ENQUEUE_JOBS;
-use crate::value::get;
+use crate::value::{Moment, get};
 
 /// A connection to begin transactions on, by the same URL and with the same TLS rules as the store's. It is driven on the
 /// caller's runtime until the client is dropped.
@@ -33,12 +35,7 @@ pub async fn connect(url: &str) -> Result<Client, StoreError> {
 
 /// Stores jobs in the caller's transaction: they exist when it commits. Wakes idle workers when it does.
 pub async fn enqueue_within(tx: &impl GenericClient, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
-    let columns = Columns::new(jobs, None)?;
-    let rows = tx.query_typed(ENQUEUE_JOBS.sql, &columns.params()).await.map_err(translate)?;
-    let queues = columns.queue_names();
-    let wake: &(dyn ToSql + Sync) = &queues;
-    tx.query_typed(crate::statement::WAKE_IDLE.sql, &[(wake, Type::TEXT_ARRAY)]).await.map_err(translate)?;
-    answers(&rows)
+    enqueue_at(tx, jobs, None).await
 }
 
 /// Completes a job in the caller's transaction: its rows and the completion commit together or not at all.
@@ -46,22 +43,8 @@ pub async fn enqueue_within(tx: &impl GenericClient, jobs: &[NewJob]) -> Result<
 /// `LeaseLost` when the lease no longer holds the job, `Conflict` when an earlier transaction has completed it: either
 /// way this transaction can only be rolled back. While it is open, renewal goes on and reclaim leaves the lease alone; a
 /// transaction that stalls until the lease would have ended is ended by the server.
-pub async fn complete_in(
-    tx: &impl GenericClient,
-    worker: WorkerId,
-    lease: LeaseNo,
-    job: JobId,
-    result: Option<&Json>,
-) -> Result<(), StoreError> {
-    let result = result.map(Json::as_str);
-    let params: [(&(dyn ToSql + Sync), Type); 4] =
-        [(&worker.0, Type::INT4), (&lease.0, Type::INT8), (job.as_uuid(), Type::UUID), (&result, Type::TEXT)];
-    let sql = "select tenure.complete_in($1, $2, $3, $4::text::jsonb)";
-    match tx.query_typed(sql, &params).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.code().is_some_and(|code| code.code() == "TN001") => Err(StoreError::LeaseLost(job)),
-        Err(error) => Err(translate(error)),
-    }
+pub async fn complete_in(tx: &impl GenericClient, request: &CompleteJob) -> Result<(), StoreError> {
+    complete_at(tx, request, None).await
 }
 
 /// Moves the offset of a page's partition, stores the next page's job and completes this one, in the caller's transaction.
@@ -69,19 +52,47 @@ pub async fn complete_in(
 /// Fails as [`complete_in`] does, and with `OffsetMismatch` when it is another page's turn: either way this transaction
 /// can only be rolled back.
 pub async fn advance_page(tx: &impl GenericClient, request: &AdvancePage) -> Result<(), StoreError> {
-    let (rows, next) = (i64::try_from(request.rows).unwrap_or(-1), request.next.map(|job| *job.as_uuid()));
-    let params: [(&(dyn ToSql + Sync), Type); 5] = [
-        (&request.worker.0, Type::INT4),
-        (&request.lease.0, Type::INT8),
-        (request.job.as_uuid(), Type::UUID),
-        (&rows, Type::INT8),
-        (&next, Type::UUID),
-    ];
-    match tx.query_typed("select tenure.advance_page($1, $2, $3, $4, $5)", &params).await {
+    advance_at(tx, request, None).await
+}
+
+/// [`enqueue_within`] by the clock that a test moves, where it has one.
+pub async fn enqueue_at(
+    tx: &impl GenericClient,
+    jobs: &[NewJob],
+    now: Option<Timestamp>,
+) -> Result<Vec<Enqueued>, StoreError> {
+    let columns = Columns::new(jobs, now.map(Moment))?;
+    let rows = tx.query_typed(ENQUEUE_JOBS.sql, &columns.params()).await.map_err(translate)?;
+    let queues = columns.queue_names();
+    let wake: &(dyn ToSql + Sync) = &queues;
+    tx.query_typed(crate::statement::WAKE_IDLE.sql, &[(wake, Type::TEXT_ARRAY)]).await.map_err(translate)?;
+    answers(&rows)
+}
+
+/// [`complete_in`] by the clock that a test moves, where it has one.
+pub async fn complete_at(
+    tx: &impl GenericClient,
+    request: &CompleteJob,
+    now: Option<Timestamp>,
+) -> Result<(), StoreError> {
+    let columns = Completion::new(request, now.map(Moment));
+    done(tx.query_typed(COMPLETE, &columns.params()).await, request.job)
+}
+
+/// [`advance_page`] by the clock that a test moves, where it has one.
+pub async fn advance_at(
+    tx: &impl GenericClient,
+    request: &AdvancePage,
+    now: Option<Timestamp>,
+) -> Result<(), StoreError> {
+    let columns = Advance::new(request, now.map(Moment));
+    done(tx.query_typed(ADVANCE, &columns.params()).await, request.page.job)
+}
+
+fn done(answer: Result<Vec<Row>, tokio_postgres::Error>, job: JobId) -> Result<(), StoreError> {
+    match answer {
         Ok(_) => Ok(()),
-        Err(error) if error.code().is_some_and(|code| code.code() == "TN001") => {
-            Err(StoreError::LeaseLost(request.job))
-        }
+        Err(error) if error.code().is_some_and(|code| code.code() == "TN001") => Err(StoreError::LeaseLost(job)),
         Err(error) => Err(translate(error)),
     }
 }

@@ -36,10 +36,7 @@ macro_rules! user_tx {
             {
                 use $verbs as verbs;
                 let $tx = self;
-                Box::pin(async move {
-                    let CompleteJob { worker, lease, job, result } = request;
-                    then(verbs::complete_in($at, worker, lease, job, result.as_ref()).await)
-                })
+                Box::pin(async move { then(verbs::complete_in($at, &request).await) })
             }
 
             fn advance_page<T, F>(self, request: AdvancePage, then: F) -> Reply<'a, T>

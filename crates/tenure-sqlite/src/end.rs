@@ -66,7 +66,7 @@ fn write(tx: &Tx<'_>, request: &EndJobs) -> Result<(Vec<Ended>, Option<Lease>)> 
             delay: end.ending.delay(),
             details: end.ending.details(),
             health: end.health(),
-            hold: end.hold_until(tx.now),
+            hold: end.hold().map(|hold| tx.now.plus(hold)),
         };
         // At most 256, and a report of one must not pay for an index of all.
         let now = match lease.grants.iter().find(|grant| grant.job == end.job) {

@@ -1,6 +1,6 @@
 //! What SQLite says, translated into what the caller does next.
 
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Error, ErrorCode, ffi};
 use tenure_core::Invalid;
 use tenure_store::StoreError;
 
@@ -57,6 +57,29 @@ impl From<Invalid> for Fault {
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         fault.0
+    }
+}
+
+/// What SQLite says of a table or a statement of the user's own: theirs to mend, not `tenure migrate`'s.
+pub(crate) fn refused(what: &str, error: Error) -> StoreError {
+    let not_so = |message: &str| StoreError::Schema(format!("{what} does not fit the database: {message}"));
+    let (failure, message) = match &error {
+        Error::SqlInputError { msg, .. } => return not_so(msg),
+        Error::SqliteFailure(failure, message) => (failure, message.clone().unwrap_or_else(|| error.to_string())),
+        _ => return Fault::from(error).into(),
+    };
+    match (failure.code, failure.extended_code) {
+        (ErrorCode::Unknown, _) => not_so(&message),
+        (ErrorCode::TypeMismatch, _)
+        | (
+            _,
+            ffi::SQLITE_CONSTRAINT_NOTNULL
+            | ffi::SQLITE_CONSTRAINT_CHECK
+            | ffi::SQLITE_CONSTRAINT_DATATYPE
+            | ffi::SQLITE_CONSTRAINT_TRIGGER,
+        ) => StoreError::Invalid(Invalid::new("row of", what, message)),
+        (ErrorCode::ConstraintViolation, _) => StoreError::Conflict(format!("{what}: a row was refused: {message}")),
+        _ => Fault::from(error).into(),
     }
 }
 

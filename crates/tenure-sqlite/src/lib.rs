@@ -18,7 +18,7 @@
 //! # Layout
 //! - `store`: [`SqliteStore`], its options, and the verbs of the port, each handed to its file
 //! - `transaction`: [`Transaction`], Tenure's verbs inside a transaction of the user's own; `user_tx`: behind the port
-//! - [`sink`]: pages of rows into tables of the user's own
+//! - [`sink`]: pages of rows into tables of the user's own; `table`: statements of theirs
 //! - `engine`, `lane`, `turn`: who runs a verb, in which order, and what is committed together
 //! - `tx`, `fault`, `row`: a statement's way to SQLite and back
 //! - `enqueue`, `keys`, `show`, `list`, `cancel`, `requeue`: verbs of producers and operators
@@ -30,6 +30,7 @@
 
 pub mod sink;
 mod store;
+mod table;
 mod transaction;
 mod user_tx;
 

@@ -6,12 +6,13 @@ use tenure_core::journal::JournalEvent;
 use tenure_core::run::{Moved, Part, Partition, Run, Told};
 use tenure_core::{How, Invalid, JobId, Json, PartitionName, Priority, RunId, RunState, State};
 use tenure_store::StoreError;
-use tenure_store::lease::{EndJob, EndJobs, Ended, Ending};
+use tenure_store::lease::{EndJobs, Ended};
 use tenure_store::operate::{CancelJob, RequeueJob};
 use tenure_store::record::Sight;
 use tenure_store::run::{
     AdvancePage, OperatePartition, PageFound, PartitionAct, PartitionFilter, PartitionRecord, check_offset,
 };
+use tenure_store::user_tx::CompleteJob;
 use uuid::Uuid;
 
 use crate::enqueue::{Line, Place};
@@ -71,13 +72,12 @@ pub(crate) fn begin_page(tx: &Tx<'_>, job: JobId) -> Result<PageFound> {
 
 /// The same in a transaction of its own: a repetition is answered as before.
 pub(crate) fn advance_page(tx: &Tx<'_>, request: &AdvancePage) -> Result<()> {
-    let AdvancePage { worker, lease, job, .. } = *request;
+    let CompleteJob { worker, lease, job, .. } = request.page;
     if end::find_endings(tx, worker, lease, &[job])? == [Some(How::Succeeded)] {
         return Ok(());
     }
     move_partition(tx, request)?;
-    let success = Ending::Succeeded { result: None, usage: None };
-    match end::end_jobs(tx, &EndJobs { worker, lease, jobs: vec![EndJob::new(job, success)] })?.as_slice() {
+    match end::end_jobs(tx, &EndJobs { worker, lease, jobs: vec![request.page.to_end_job()] })?.as_slice() {
         [Ended::Now(_)] => Ok(()),
         _ => Err(StoreError::LeaseLost(job).into()),
     }
@@ -85,8 +85,10 @@ pub(crate) fn advance_page(tx: &Tx<'_>, request: &AdvancePage) -> Result<()> {
 
 /// The rows of a page are there: its partition moves on behind them, to the next page or to its end.
 pub(crate) fn move_partition(tx: &Tx<'_>, request: &AdvancePage) -> Result<()> {
-    let no_page = || StoreError::Invalid(Invalid::new("job", request.job, "only the job of a page advances"));
-    let Some(Part::Page { run, partition, offset }) = part_of(tx, request.job)? else { return Err(no_page().into()) };
+    let no_page = || StoreError::Invalid(Invalid::new("job", request.page.job, "only the job of a page advances"));
+    let Some(Part::Page { run, partition, offset }) = part_of(tx, request.page.job)? else {
+        return Err(no_page().into());
+    };
     if request.rows == 0 && request.next.is_some() {
         return Err(Invalid::new("rows", 0, "an empty page is the last one: finish").into());
     }
@@ -94,7 +96,7 @@ pub(crate) fn move_partition(tx: &Tx<'_>, request: &AdvancePage) -> Result<()> {
     let params = named_params! {
         ":run": run.as_uuid().as_bytes(),
         ":name": partition.as_str(),
-        ":job": blob(&request.job),
+        ":job": blob(&request.page.job),
         ":offset": offset as i64,
         ":rows": request.rows as i64,
         ":next": request.next.as_ref().map(blob),
@@ -110,7 +112,7 @@ pub(crate) fn move_partition(tx: &Tx<'_>, request: &AdvancePage) -> Result<()> {
         });
     }
     match request.next {
-        Some(next) => add_page(tx, request.job, next, run, &partition, offset + request.rows),
+        Some(next) => add_page(tx, request.page.job, next, run, &partition, offset + request.rows),
         None => Ok(()),
     }
 }

@@ -24,12 +24,11 @@
 //! tell an insert from an update, so the keys that are there are counted before, in the same transaction: nobody else
 //! writes in between. The statements are put together of checked and quoted names; [`tenure_store::sink`] says why.
 
-use rusqlite::{Error, ErrorCode, ffi};
-use tenure_core::{Invalid, json};
+use tenure_core::json;
 use tenure_store::StoreError;
 use tenure_store::sink::{Column, Keeps, Page, Row, Sink, Type, UpsertTx, Upserted, Value};
 
-use crate::fault::Fault;
+use crate::fault::refused;
 use crate::store::SqliteStore;
 use crate::transaction::Transaction;
 
@@ -46,7 +45,8 @@ pub fn upsert(tx: &Transaction<'_, '_>, sink: &Sink, rows: &[Row]) -> Result<Ups
         let written = conn.prepare_cached(&statement(sink))?.execute([&document])?;
         Ok((known.unsigned_abs(), written as u64))
     };
-    let (known, written) = write().map_err(|error| refused(sink, error))?;
+    let (known, written) =
+        write().map_err(|error| refused(&format!("table {}", sink.table_name().join(".")), error))?;
     let inserted = (page.rows.len() as u64).saturating_sub(known);
     let updated = written.saturating_sub(inserted);
     Ok(Upserted { inserted, updated, kept: known.saturating_sub(updated), folded: page.folded })
@@ -83,6 +83,7 @@ fn statement(sink: &Sink) -> String {
         .zip(columns)
         .map(|(place, column)| match column.holds {
             Type::Json => format!("json(page.value ->> {place})"),
+            Type::Bytes => format!("unhex(page.value ->> {place})"),
             _ => format!("page.value ->> {place}"),
         })
         .collect();
@@ -151,31 +152,13 @@ fn to_json(value: &Value) -> String {
         // A document is text on its way, for JSON's own null must not become nothing.
         Value::Json(value) => json::quote(value.as_str()),
         Value::Time(value) => value.as_micros().to_string(),
+        Value::Bytes(value) => format!("\"{}\"", hex(value)),
     }
 }
 
-/// What SQLite says of a table that is not ours.
-fn refused(sink: &Sink, error: Error) -> StoreError {
-    let table = sink.table_name().join(".");
-    let not_so = |message: &str| StoreError::Schema(format!("table {table} is not as its sink says: {message}"));
-    let (failure, message) = match &error {
-        Error::SqlInputError { msg, .. } => return not_so(msg),
-        Error::SqliteFailure(failure, message) => (failure, message.clone().unwrap_or_else(|| error.to_string())),
-        _ => return Fault::from(error).into(),
-    };
-    match (failure.code, failure.extended_code) {
-        (ErrorCode::Unknown, _) => not_so(&message),
-        (ErrorCode::TypeMismatch, _)
-        | (
-            _,
-            ffi::SQLITE_CONSTRAINT_NOTNULL
-            | ffi::SQLITE_CONSTRAINT_CHECK
-            | ffi::SQLITE_CONSTRAINT_DATATYPE
-            | ffi::SQLITE_CONSTRAINT_TRIGGER,
-        ) => StoreError::Invalid(Invalid::new("row", table, message)),
-        (ErrorCode::ConstraintViolation, _) => StoreError::Conflict(format!("table {table} refused a row: {message}")),
-        _ => Fault::from(error).into(),
-    }
+/// JSON has no bytes.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

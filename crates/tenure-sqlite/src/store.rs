@@ -18,6 +18,8 @@ use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
 use tenure_store::record::{JobFilter, JobRecord, JobSummary, JobsFound, Sight, check_search};
+use tenure_store::sink::Value;
+use tenure_store::table::Record;
 use tenure_store::{
     CacheStore, GateStore, IntoStore, JobStore, JournalStore, LeaseStore, Store, StoreError, WakeStore,
 };
@@ -93,6 +95,11 @@ impl SqliteStore {
             work(&Transaction::new(tx))
         };
         self.engine.write(Urgency::Verb, true, verb).await
+    }
+
+    /// Runs a statement of the user's own that only reads, beside whoever writes; see [`Transaction::query`].
+    pub async fn query(&self, sql: &'static str, params: Vec<Value>) -> Result<Vec<Record>, StoreError> {
+        self.read(move |tx| Ok(Transaction::new(tx).query(sql, &params)?)).await
     }
 
     pub(crate) async fn write<T, F>(&self, urgency: Urgency, verb: F) -> Result<T, StoreError>

@@ -1,11 +1,12 @@
 //! Tenure's verbs inside a transaction of the user's own.
 
 use rusqlite::Connection;
-use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
+use tenure_core::{NewJob, Timestamp};
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
-use tenure_store::lease::{EndJob, EndJobs, Ended, Ending};
+use tenure_store::lease::{EndJobs, Ended};
 use tenure_store::run::AdvancePage;
+use tenure_store::user_tx::CompleteJob;
 
 use crate::fault;
 use crate::tx::Tx;
@@ -45,6 +46,11 @@ impl<'t, 'c> Transaction<'t, 'c> {
         self.tx.conn()
     }
 
+    /// The store's time, when this transaction's turn began.
+    pub fn now(&self) -> Timestamp {
+        self.tx.now
+    }
+
     /// Stores jobs, as [`enqueue_jobs`](tenure_store::JobStore::enqueue_jobs) does. They can be claimed once the
     /// transaction is committed.
     pub fn enqueue(&self, jobs: impl AsRef<[NewJob]>) -> Result<Vec<Enqueued>, StoreError> {
@@ -54,19 +60,12 @@ impl<'t, 'c> Transaction<'t, 'c> {
         self.whole(|tx| enqueue::enqueue_jobs(tx, jobs))
     }
 
-    /// Completes the job that `worker` holds under `lease`. [`StoreError::LeaseLost`] when it no longer does: answer
+    /// Completes the job that the worker holds under its lease. [`StoreError::LeaseLost`] when it no longer does: answer
     /// `Err` from the closure then, and nothing of the transaction is kept. [`StoreError::Conflict`] when an earlier
     /// transaction has completed it, whose reply may have been lost: what this one writes is there already.
-    pub fn complete(
-        &self,
-        worker: WorkerId,
-        lease: LeaseNo,
-        job: JobId,
-        result: Option<Json>,
-        usage: Option<Json>,
-    ) -> Result<(), StoreError> {
-        let jobs = vec![EndJob::new(job, Ending::Succeeded { result, usage })];
-        let request = EndJobs { worker, lease, jobs };
+    pub fn complete(&self, request: &CompleteJob) -> Result<(), StoreError> {
+        let CompleteJob { worker, lease, job, .. } = *request;
+        let request = EndJobs { worker, lease, jobs: vec![request.to_end_job()] };
         request.check()?;
         match end::report(self.open_tx()?, &request)?.as_slice() {
             [Ended::Now(_)] => Ok(()),
@@ -83,7 +82,7 @@ impl<'t, 'c> Transaction<'t, 'c> {
     pub fn advance_page(&self, request: &AdvancePage) -> Result<(), StoreError> {
         self.whole(|tx| {
             page::move_partition(tx, request)?;
-            Ok(self.complete(request.worker, request.lease, request.job, None, None)?)
+            Ok(self.complete(&request.page)?)
         })
     }
 

@@ -25,8 +25,7 @@ impl UserTx<SqliteStore> for &Transaction<'_, '_> {
         T: Send + 'static,
         F: FnOnce(Result<(), StoreError>) -> T + Send + 'static,
     {
-        let CompleteJob { worker, lease, job, result } = request;
-        then(self.complete(worker, lease, job, result, None))
+        then(self.complete(&request))
     }
 
     fn advance_page<T, F>(self, request: AdvancePage, then: F) -> T

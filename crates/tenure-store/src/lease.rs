@@ -255,9 +255,9 @@ impl EndJob {
         })
     }
 
-    /// Until when the resource asked for silence.
-    pub fn hold_until(&self, now: Timestamp) -> Option<Timestamp> {
-        self.gate.hold.map(|hold| now.plus(hold.min(HOLD_MAX)))
+    /// For how long the resource asked for silence.
+    pub fn hold(&self) -> Option<Duration> {
+        self.gate.hold.map(|hold| hold.min(HOLD_MAX))
     }
 }
 

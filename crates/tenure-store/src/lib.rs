@@ -14,7 +14,8 @@
 //! - [`rollup`]: sums over time, for charts and counters
 //! - [`cache`]: answers that are kept for a while
 //! - [`lines`]: which lines of a queue have work, and whose turn it is
-//! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it
+//! - [`user_tx`]: a user's own open transaction, of any driver; [`sink`]: pages of rows that go into it; [`table`]: rows
+//!   that come out of it
 //! - [`audit`]: recomputes the sealed journal and replays it through the lifecycle
 //! - [`clock`]: whose time it is
 //! - [`waker`]: wake-ups by somebody else than the store
@@ -44,6 +45,7 @@ pub mod worker;
 
 pub mod lines;
 pub mod sink;
+pub mod table;
 pub mod user_tx;
 
 pub mod audit;

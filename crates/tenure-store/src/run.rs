@@ -8,10 +8,11 @@ use std::time::Duration;
 use tenure_core::duration::DURATION_MAX;
 use tenure_core::name::{PartitionName, TenantName, check_text};
 use tenure_core::run::{Fan, PARTITION_OFFSET_MAX, Run};
-use tenure_core::{Invalid, JobId, LeaseNo, NewJob, RunId, Timestamp, WorkerId};
+use tenure_core::{Invalid, JobId, NewJob, RunId, Timestamp};
 
 use crate::operate::Word;
 use crate::record::Sight;
+use crate::user_tx::CompleteJob;
 
 pub use record::{FoldedRuns, PageFound, PartitionFilter, PartitionRecord, RunFilter, RunRecord};
 
@@ -149,12 +150,8 @@ pub enum PartitionAct {
 /// Move a partition's offset inside the transaction of its page, or end it there.
 #[derive(Debug, Clone)]
 pub struct AdvancePage {
-    /// The holder.
-    pub worker: WorkerId,
-    /// Its lease.
-    pub lease: LeaseNo,
-    /// The page's job.
-    pub job: JobId,
+    /// The page's job, which is completed.
+    pub page: CompleteJob,
     /// Rows of this page.
     pub rows: u64,
     /// The next page's job; `None`: this was the last one.

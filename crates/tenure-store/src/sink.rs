@@ -187,7 +187,7 @@ impl SinkBuilder {
             if self.columns[..at].iter().any(|(_, earlier)| earlier.name == column.name) {
                 return refuse("a column is named once");
             }
-            if column.is_key && matches!(column.holds, Type::Float | Type::Json) {
+            if column.is_key && matches!(column.holds, Type::Float | Type::Json | Type::Bytes) {
                 return refuse("a key is an integer, a text, a time or yes or no");
             }
         }
@@ -242,7 +242,7 @@ mod tests {
     fn a_column_named_twice_a_loose_key_and_no_key_are_refused() {
         assert_eq!(prices().value("id", Type::Int).overwrite().unwrap_err().field, "value column");
         assert_eq!(prices().keep_stronger("title").unwrap_err().field, "strength column");
-        for holds in [Type::Float, Type::Json] {
+        for holds in [Type::Float, Type::Json, Type::Bytes] {
             assert_eq!(prices().key("k", holds).overwrite().unwrap_err().field, "key column");
         }
         let keyless = Sink::table("t").value("a", Type::Int).overwrite().unwrap_err();

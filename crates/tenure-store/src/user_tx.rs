@@ -12,6 +12,7 @@ use tenure_core::{JobId, Json, LeaseNo, NewJob, WorkerId};
 
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
+use crate::lease::{EndJob, Ending, GateWord};
 use crate::run::AdvancePage;
 
 /// An open transaction that belongs to the user, on a database where the store `S` lives. It is committed or rolled back
@@ -47,7 +48,7 @@ pub trait UserTx<S>: Sized {
 }
 
 /// Complete one job inside a transaction.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompleteJob {
     /// The holder.
     pub worker: WorkerId,
@@ -57,4 +58,21 @@ pub struct CompleteJob {
     pub job: JobId,
     /// What the handler returned.
     pub result: Option<Json>,
+    /// What it used.
+    pub usage: Option<Json>,
+    /// What it says of its gate.
+    pub gate: GateWord,
+}
+
+impl CompleteJob {
+    /// A completion that says nothing else.
+    pub fn new(worker: WorkerId, lease: LeaseNo, job: JobId) -> Self {
+        Self { worker, lease, job, result: None, usage: None, gate: GateWord::default() }
+    }
+
+    /// The same as it is reported outside of a transaction.
+    pub fn to_end_job(&self) -> EndJob {
+        let ending = Ending::Succeeded { result: self.result.clone(), usage: self.usage.clone() };
+        EndJob { job: self.job, ending, gate: self.gate }
+    }
 }

@@ -73,7 +73,7 @@ impl Attempt {
             // Every answer comes through the transaction; an empty batch is one that does nothing.
             Err(fail) => return tx.enqueue_jobs(Vec::new(), move |_| Err(fail)),
         };
-        let request = CompleteJob { worker: ctx.0.worker, lease: ctx.fence(), job: ctx.job_id(), result };
+        let request = CompleteJob { result, ..ctx.completion() };
         tx.complete_job(request, move |answer| match answer {
             Err(StoreError::LeaseLost(_)) => {
                 ctx.tell(Stop::LeaseLost);

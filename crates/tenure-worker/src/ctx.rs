@@ -10,6 +10,7 @@ use tenure_core::{
     Invalid, JobId, Json, KindName, LeaseNo, Part, QueueName, TenantName, Timestamp, Traceparent, WorkerId,
 };
 use tenure_store::lease::{ClaimedJob, GateWord};
+use tenure_store::user_tx::CompleteJob;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -190,7 +191,7 @@ impl Ctx {
     }
 
     /// Keeps what the attempt used (tokens, bytes, money): any JSON object. The last word stands, and it is stored with
-    /// a success.
+    /// a success, also with one inside a transaction.
     pub fn set_usage(&self, usage: &impl Serialize) -> Result<(), Invalid> {
         let usage = crate::job::to_kept("usage", usage)?;
         *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);
@@ -199,6 +200,12 @@ impl Ctx {
 
     pub(crate) fn take_usage(&self) -> Option<Json> {
         self.0.usage.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What a transaction of the handler's own is told of the job's end. It may be rolled back and done again.
+    pub(crate) fn completion(&self) -> CompleteJob {
+        let usage = self.0.usage.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        CompleteJob { usage, gate: self.gate_word(), ..CompleteJob::new(self.0.worker, self.fence(), self.job_id()) }
     }
 
     pub(crate) fn page_limit(&self) -> Option<u32> {

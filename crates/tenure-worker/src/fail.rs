@@ -51,6 +51,8 @@ pub(crate) enum Means {
     Met(Met),
     /// An error the table knows nothing about: its last word.
     Unsaid,
+    /// The store did not answer the handler: its job and its source have nothing to do with it.
+    StoreAway,
     Snooze(Duration),
     Canceled,
     /// Given back, because the process goes down.
@@ -209,6 +211,9 @@ fn recognise(error: &(dyn Error + 'static)) -> Means {
     }
     if let Some(StoreError::LeaseLost(_)) = error.downcast_ref() {
         return Means::LeaseLost;
+    }
+    if let Some(StoreError::Unavailable(..)) = error.downcast_ref() {
+        return Means::StoreAway;
     }
     if let Some(StoreError::Full(_)) = error.downcast_ref() {
         return Means::Snooze(ROOM);

@@ -94,6 +94,11 @@ impl<'c> GatePass<'c> {
         self.ctx.say_of_gate(|word| word.health = Some(Health::Unhealthy));
     }
 
+    /// The resource was not asked, because its answer was kept for example: however the attempt ends, nothing was learnt.
+    pub fn silent(&self) {
+        self.ctx.say_of_gate(|word| word.silent = true);
+    }
+
     /// The resource asked for silence, by a `Retry-After` for example: once this attempt has ended nothing passes for
     /// that long, at most a day.
     pub fn hold(&self, time: Duration) {

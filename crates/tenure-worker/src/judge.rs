@@ -25,7 +25,13 @@ pub(crate) enum Verdict {
 }
 
 /// The ending of an attempt that a handler answered.
-pub(crate) fn judge(ctx: &Ctx, answer: Answer, rules: &RuleTable, roll: impl Fn() -> Roll) -> Verdict {
+pub(crate) fn judge(
+    ctx: &Ctx,
+    answer: Answer,
+    rules: &RuleTable,
+    error_wait: Duration,
+    roll: impl Fn() -> Roll,
+) -> Verdict {
     if ctx.stop() == Some(Stop::LeaseLost) && !matches!(answer, Answer::Completed) {
         return Verdict::Drop;
     }
@@ -35,11 +41,11 @@ pub(crate) fn judge(ctx: &Ctx, answer: Answer, rules: &RuleTable, roll: impl Fn(
             let fail = Fail::transient("the handler completed the job in a transaction that was not committed");
             Verdict::Confirm(failed(ctx, fail.said(), Class::Transient, Some("rolled_back"), roll()))
         }
-        Answer::Failed(fail) => match_failure(ctx, fail.said(), rules, roll()),
+        Answer::Failed(fail) => match_failure(ctx, fail.said(), rules, error_wait, roll()),
     }
 }
 
-fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, roll: Roll) -> Verdict {
+fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, error_wait: Duration, roll: Roll) -> Verdict {
     let ending = match &said.means {
         Means::LeaseLost => return Verdict::Drop,
         Means::OffsetMismatch { expected, got } => skipped(ctx, *expected, *got),
@@ -52,6 +58,14 @@ fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, roll: Roll) -> Verdi
         // No table counts streaks yet: every fault is the first of its kind in a row.
         Means::Met(met) => failed(ctx, said, rules.classify(&met.fault(), 1).class, Some(&met.word()), roll),
         Means::Unsaid => failed(ctx, said, rules.otherwise, None, roll),
+        // Whatever a table says of unknown errors, and a policy of retries: a database that restarts ends no job for good.
+        Means::StoreAway => {
+            ctx.say_of_gate(|word| word.silent = word.health.is_none());
+            match failed(ctx, said, Class::Transient, Some("store_unavailable"), roll) {
+                retry @ Ending::Retry { .. } => retry,
+                _ => Ending::Snoozed { delay: error_wait },
+            }
+        }
     };
     Verdict::Report(ending)
 }
@@ -89,7 +103,7 @@ fn failed(ctx: &Ctx, said: &Said, class: Class, code: Option<&str>, roll: Roll) 
         cancel_requested: false,
         rules: claimed.rules.clone(),
     };
-    if class == Class::Transient {
+    if class == Class::Transient && !ctx.gate_word().silent {
         // Also on the last attempt, whose ending does not tell.
         ctx.say_of_gate(|word| word.health = word.health.or(Some(Health::Unhealthy)));
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tenure_core::worker_loop::{ERROR_WAIT, Event, State, next};
+use tenure_core::worker_loop::{Event, State, next};
 use tenure_core::{QueueName, WorkerId};
 use tenure_store::lease::{ClaimJobs, Claimed};
 use tenure_store::waker::woken;
@@ -38,6 +38,8 @@ pub(crate) struct Loop {
     state: State,
     /// Looks in a row that found nothing.
     misses: u32,
+    /// The next look comes at once.
+    looks_again: bool,
     /// The lane to begin with, so that no queue is always last.
     first: usize,
     found: Option<Found>,
@@ -76,6 +78,7 @@ impl Loop {
             lanes,
             state: State::Startup,
             misses: 0,
+            looks_again: false,
             first: 0,
             found: None,
             waiting: None,
@@ -123,7 +126,7 @@ impl Loop {
             State::Claiming => self.hand_out(),
             State::Backoff => self.back_off().await,
             State::Idle => self.rest().await,
-            State::ErrorWait => self.wait(random::jitter(ERROR_WAIT), Event::Retry).await,
+            State::ErrorWait => self.wait(random::jitter(self.shared.options.error_wait), Event::Retry).await,
             State::Draining | State::Stopped => Event::Drain,
         }
     }
@@ -296,8 +299,8 @@ impl Loop {
     /// Tells the store that somebody waits, and chooses how long.
     async fn back_off(&mut self) -> Event {
         match self.ask_for_wake_ups().await {
-            // What came before the store knew that somebody waits woke nobody: look once more.
-            Ok(true) => self.misses = 0,
+            // What came before the store knew that somebody waits woke nobody: look once more, and rest as long as ever then.
+            Ok(true) => self.looks_again = true,
             Ok(false) => self.misses = self.misses.saturating_add(1),
             Err(error) => return self.broken("asking for wake-ups", &error),
         }
@@ -320,6 +323,7 @@ impl Loop {
 
     async fn rest(&mut self) -> Event {
         let rest = match self.misses {
+            _ if std::mem::take(&mut self.looks_again) => Duration::ZERO,
             0 => Duration::ZERO,
             misses => random::jitter(idle::rest(self.shared.options.poll_every, misses)),
         };

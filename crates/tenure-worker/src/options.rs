@@ -7,6 +7,7 @@ use tenure_core::Invalid;
 use tenure_core::classify::RuleTable;
 use tenure_core::name::{QueueName, WorkerName};
 use tenure_core::preset::{POLL_EVERY_DEFAULT, Preset, RECLAIM_EVERY_DEFAULT};
+use tenure_core::worker_loop::ERROR_WAIT;
 use tenure_store::Waker;
 use tenure_store::lease::LEASE_JOBS_MAX;
 use tenure_store::worker::QUEUES_MAX;
@@ -24,6 +25,8 @@ pub(crate) struct Options {
     pub name: Option<WorkerName>,
     /// The longest wait between two looks when nothing is due. Shorter right after work.
     pub poll_every: Duration,
+    /// How long the loop stands still after something unexpected.
+    pub error_wait: Duration,
     /// How often expired leases of others are looked for.
     pub reclaim_every: Duration,
     /// How often leases are renewed; a third of their time unless set, and never more than half of it.
@@ -66,6 +69,7 @@ impl Default for Options {
         Self {
             name: None,
             poll_every: POLL_EVERY_DEFAULT,
+            error_wait: ERROR_WAIT,
             reclaim_every: RECLAIM_EVERY_DEFAULT,
             renew_every: None,
             grace: Duration::from_secs(30),
@@ -93,6 +97,7 @@ impl Options {
 
     pub(crate) fn check(&self, queues: &[(QueueName, u32)]) -> Result<(), Invalid> {
         check_time("poll_every", self.poll_every)?;
+        check_time("error_wait", self.error_wait)?;
         check_time("reclaim_every", self.reclaim_every)?;
         self.renew_every.iter().try_for_each(|every| check_time("renew_every", *every))?;
         check_patience("grace", self.grace)?;

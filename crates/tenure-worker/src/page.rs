@@ -89,7 +89,7 @@ impl Page {
     fn move_on<S, T: UserTx<S>>(&self, tx: T, rows: u64, last: bool) -> T::Reply<Result<Completed, Fail>> {
         let ctx = self.ctx.clone();
         let next = (!last).then(|| random::job_id(ctx.client().clock()));
-        let request = AdvancePage { worker: ctx.0.worker, lease: ctx.fence(), job: ctx.job_id(), rows, next };
+        let request = AdvancePage { page: ctx.completion(), rows, next };
         tx.advance_page(request, move |answer| match answer {
             Ok(()) => Ok(Completed(())),
             Err(StoreError::LeaseLost(_)) => {

@@ -55,7 +55,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, reporter: &Reporter, held: Held) {
                     if let Answer::Failed(fail) = &answer {
                         slot.failure = Some(fail.failure());
                     }
-                    judge::judge(&ctx, answer, rules, random::roll)
+                    judge::judge(&ctx, answer, rules, shared.options.error_wait, random::roll)
                 }
                 Outcome::TimedOut(after) => {
                     slot.failure = Some(judge::timeout(after).failure());

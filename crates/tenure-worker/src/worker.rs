@@ -149,6 +149,12 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
         self
     }
 
+    /// How long the loop stands still after something unexpected, and a job is put aside that met it; 5 s unless set.
+    pub fn error_wait(mut self, wait: Duration) -> Self {
+        self.options.error_wait = wait;
+        self
+    }
+
     /// How often leases are renewed; a third of their time unless set, and never more than half of it.
     pub fn renew_every(mut self, every: Duration) -> Self {
         self.options.renew_every = Some(every);

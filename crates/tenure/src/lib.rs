@@ -52,11 +52,13 @@
 //!   keeps what a source answered.
 //! - **Repeat**: [`Client::set_schedule`] with a [`Schedule`].
 //! - **Run**: [`Worker::builder`], and [`Worker::run`] until SIGTERM.
+//! - **Both stores**: [`Database`], where jobs and your own tables live by the same code on a file and on Postgres.
 //! - **Test**: `tenure::testing`, with the feature `testing` in your dev-dependencies.
 //!
 //! # Features
 //! `postgres`, `sqlite` and `macros` are on; `sqlx` takes transactions of sqlx too; `otel` makes a job one trace,
-//! `metrics` counts claims and attempts; `testing` is for dev-dependencies.
+//! `metrics` counts claims and attempts; `webhooks` signs and delivers calls to others, `rabbitmq` lets a broker wake
+//! workers, `sentry` reports jobs that failed for good; `testing` is for dev-dependencies.
 //! The drivers are here as well ([`tokio_postgres`], [`deadpool_postgres`], [`rusqlite`]), since a transaction of yours
 //! must be of the version that Tenure knows.
 //!
@@ -64,10 +66,14 @@
 //! At least once, under one live lease per job; a worker that lost its lease is refused, in your transaction too. Effects
 //! outside of your database can happen twice: send [`Ctx::job_id`] or [`Ctx::fence`] along, so that the receiver can tell.
 
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub mod database;
 mod migrate;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use database::{Database, Tx};
 pub use migrate::migrate;
 
 // Define and enqueue.
@@ -117,7 +123,7 @@ pub use tenure_store::record::{AttemptRecord, JobFilter, JobRecord, JobSummary, 
 #[doc(inline)]
 pub use tenure_store::run::{PartitionRecord, RunRecord};
 #[doc(inline)]
-pub use tenure_store::{row, sink};
+pub use tenure_store::{row, sink, table::Record};
 
 // The stores with their drivers, and the port for everything else.
 #[cfg(feature = "postgres")]
@@ -134,8 +140,14 @@ pub use tenure_store::{
 
 #[cfg(feature = "postgres")]
 pub use tenure_postgres::{deadpool_postgres, tokio_postgres};
+#[cfg(feature = "rabbitmq")]
+pub use tenure_rabbitmq as rabbitmq;
 #[cfg(feature = "sqlite")]
 pub use tenure_sqlite::rusqlite;
+#[cfg(feature = "sentry")]
+pub use tenure_telemetry as telemetry;
+#[cfg(feature = "webhooks")]
+pub use tenure_webhooks as webhooks;
 pub use {tenure_core as core, tenure_store as store};
 
 /// The examples of docs/GATES.md, compiled and run.

@@ -1,9 +1,8 @@
 //! The same commands on Postgres.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use serde_json::json;
-use tenure_contract::postgres_server::{psql, shared_admin_url};
+use tenure_contract::postgres_server::psql;
+use tenure_contract::test_database::TestDatabase;
 use tenure_core::worker_loop::State;
 use tenure_store::lease::Ending;
 
@@ -15,25 +14,14 @@ use crate::workers::beat;
 
 /// A database that goes with this value, and a place whose commands use it.
 pub(crate) struct Server {
-    name: String,
-    url: String,
+    database: TestDatabase,
     pub(crate) place: Place,
 }
 
 impl Server {
     pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("cli_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
-        psql(shared_admin_url(), &format!("create database {name}")).unwrap();
-        let url = format!("{}/{name}", shared_admin_url().rsplit_once('/').unwrap().0);
-        Self { place: Place::new().with_env("DATABASE_URL", &url), url, name }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // A database that stays costs disk until its cluster goes: no reason to fail a test.
-        let _left_behind = psql(shared_admin_url(), &format!("drop database if exists {} with (force)", self.name));
+        let database = TestDatabase::empty();
+        Self { place: Place::new().with_env("DATABASE_URL", &database.url), database }
     }
 }
 
@@ -68,7 +56,7 @@ fn roles_are_installed_and_shown_before() {
     let sql = place.run(&["migrate", "dry-run", "--roles"]);
     assert!(sql.code == 0 && sql.out.contains("create policy") && sql.out.contains("create role"), "{sql:?}");
     assert_eq!(
-        psql(&server.url, "select count(*) from pg_namespace where nspname = 'tenure'").unwrap(),
+        psql(&server.database.url, "select count(*) from pg_namespace where nspname = 'tenure'").unwrap(),
         "0",
         "it only shows"
     );
@@ -77,7 +65,7 @@ fn roles_are_installed_and_shown_before() {
     let again = place.run(&["migrate", "up", "--roles"]);
     assert!(again.code == 0 && again.out.contains("The roles are installed."), "{again:?}");
     // What was shown can be run by somebody else, as it stands.
-    psql(&server.url, &sql.out).unwrap();
+    psql(&server.database.url, &sql.out).unwrap();
 
     let file = Place::new();
     let refused = file.run(&["migrate", "--roles"]);
@@ -90,7 +78,7 @@ fn a_restored_database_is_refused_until_it_is_rehomed() {
     let place = &server.place;
     assert_eq!(place.run(&["migrate"]).code, 0);
     assert_eq!(place.run(&["migrate", "rehome"]).code, 1, "it is at home already");
-    psql(&server.url, "update tenure.home set system_identifier = 42").unwrap();
+    psql(&server.database.url, "update tenure.home set system_identifier = 42").unwrap();
     let refused = place.run(&["jobs", "list"]);
     assert_eq!(refused.code, 3);
     assert!(refused.err.contains("tenure migrate rehome"), "{}", refused.err);
@@ -103,7 +91,7 @@ fn a_restored_database_is_refused_until_it_is_rehomed() {
 fn dead_letters_are_grouped_and_requeued() {
     let server = Server::new();
     let place = &server.place;
-    let bench = Bench::on_server(&server.url);
+    let bench = Bench::on_server(&server.database.url);
     let message = |n: u32| json!({ "message": format!("user {n} not found") });
     bench.bury(&[("mail.send", message(1)), ("mail.send", message(2)), ("mail.send", json!({ "code": "quota" }))]);
     let listed = place.json(&["dead", "list"]);
@@ -137,7 +125,7 @@ fn the_journal_is_followed_and_anchored() {
 fn jobs_are_watched_workers_listed_and_endings_counted() {
     let server = Server::new();
     let place = &server.place;
-    let bench = Bench::on_server(&server.url);
+    let bench = Bench::on_server(&server.database.url);
     let id = bench.enqueue(1);
     let view = Following::start(place, &["jobs", "watch", "--every=100ms", "--json"]);
     view.json(|look| look["queues"][0]["due"] == 1 && look["queues"][0]["oldest_due"].is_string());
@@ -161,7 +149,7 @@ fn jobs_are_watched_workers_listed_and_endings_counted() {
 fn a_run_is_shown_resumed_and_canceled() {
     let server = Server::new();
     let place = &server.place;
-    let bench = Bench::on_server(&server.url);
+    let bench = Bench::on_server(&server.database.url);
     let run = Run::new(&bench, 1, &["east", "west"]);
     let east = place.json(&["partitions", "list", "--run", &run.id])[0]["job"].as_str().unwrap().to_owned();
     let claimed = bench.claim();

@@ -6,6 +6,7 @@ use tenure_core::name::{KindName, PartitionName};
 use tenure_core::{JobId, Json, NewJob, RunId};
 use tenure_store::lease::{Claimed, Ending};
 use tenure_store::run::{AdvancePage, Members, NewPartition, NewRun};
+use tenure_store::user_tx::CompleteJob;
 
 use crate::bench::{Bench, error};
 
@@ -55,7 +56,7 @@ impl<'b> Run<'b> {
     /// A page begins and is stored; the last one where no other follows.
     pub(crate) fn page(&self, claimed: &Claimed, job: JobId, rows: u64, next: Option<JobId>) {
         let (worker, lease) = (self.bench.worker, claimed.lease);
-        let request = AdvancePage { worker, lease, job, rows, next };
+        let request = AdvancePage { page: CompleteJob::new(worker, lease, job), rows, next };
         self.bench.wait(self.bench.store.begin_page(job)).unwrap();
         self.bench.wait(self.bench.store.advance_page(request)).unwrap();
         self.fold();

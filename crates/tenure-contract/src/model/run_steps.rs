@@ -119,9 +119,9 @@ impl ModelStore {
         request: &AdvancePage,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let part = tables.jobs.get(&request.job).and_then(|row| row.part.clone());
+        let part = tables.jobs.get(&request.page.job).and_then(|row| row.part.clone());
         let Some(Part::Page { run, partition, offset }) = part else {
-            return Err(Invalid::new("job", request.job, "only the job of a page advances").into());
+            return Err(Invalid::new("job", request.page.job, "only the job of a page advances").into());
         };
         if request.rows == 0 && request.next.is_some() {
             return Err(Invalid::new("rows", 0, "an empty page is the last one: finish").into());
@@ -135,7 +135,7 @@ impl ModelStore {
         }
         let row = tables.partitions.get_mut(&key).ok_or_else(ended)?;
         let record = &mut row.record;
-        let its_turn = record.job == request.job && record.next_offset == offset && !row.finished;
+        let its_turn = record.job == request.page.job && record.next_offset == offset && !row.finished;
         if !its_turn && !self.has(Mutant::OffsetIgnored) {
             return Err(StoreError::OffsetMismatch { expected: record.next_offset, got: offset });
         }
@@ -146,7 +146,7 @@ impl ModelStore {
         record.job = request.next.unwrap_or(record.job);
         row.finished = request.next.is_none();
         match request.next {
-            Some(next) => self.add_page(tables, request.job, next, &key, offset + request.rows, now),
+            Some(next) => self.add_page(tables, request.page.job, next, &key, offset + request.rows, now),
             None => Ok(()),
         }
     }

@@ -4,13 +4,14 @@ use async_trait::async_trait;
 use tenure_core::journal::JournalEvent;
 use tenure_core::run::{Fan, Moved, Part, Partition, RunEvent, Told};
 use tenure_core::{JobId, Json, RunId, RunState, State, Timestamp};
-use tenure_store::lease::{EndJob, Ended, Ending};
+use tenure_store::lease::Ended;
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 use tenure_store::run::{
     AddToRun, Added, AdvancePage, CancelRun, FOLD_MAX, FoldedRuns, NewRun, OperatePartition, PageFound, PartitionAct,
     PartitionFilter, PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun, check_consolidate, check_offset,
 };
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{RunStore, StoreError};
 
 use super::ModelStore;
@@ -245,10 +246,9 @@ impl RunStore for ModelStore {
 
     async fn advance_page(&self, request: AdvancePage) -> Result<(), StoreError> {
         let done = self.transact(|tables, now| {
-            let AdvancePage { worker, lease, job, .. } = request;
+            let CompleteJob { worker, lease, job, .. } = request.page;
             let moved = self.move_partition(tables, &request, now);
-            let success = EndJob::new(job, Ending::Succeeded { result: None, usage: None });
-            match self.end(tables, worker, lease, &success, now) {
+            match self.end(tables, worker, lease, &request.page.to_end_job(), now) {
                 Ended::Before(_) => Ok(()),
                 Ended::Now(how) => {
                     moved?;

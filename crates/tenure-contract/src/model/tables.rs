@@ -249,7 +249,8 @@ impl Tables {
         };
         let gate = self.jobs.get(&id).and_then(|row| row.asked.gate.as_ref());
         if let Some(row) = gate.filter(|_| job.lease.is_some()).and_then(|gate| self.gates.get_mut(gate)) {
-            let (health, hold_until) = (end.and_then(EndJob::health), end.and_then(|end| end.hold_until(now)));
+            let (health, hold_until) =
+                (end.and_then(EndJob::health), end.and_then(EndJob::hold).map(|hold| now.plus(hold)));
             row.events.push(GateEvent { lease: number, at: now, health, hold_until });
         }
         if how.is_final() {

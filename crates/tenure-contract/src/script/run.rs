@@ -6,6 +6,7 @@ use tenure_store::run::{
     AddToRun, AdvancePage, CancelRun, Members, NewPartition, NewRun, OperatePartition, PageFound, PartitionAct,
     PartitionFilter, PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun,
 };
+use tenure_store::user_tx::CompleteJob;
 
 use super::enqueue::read;
 use super::line::{Line, compared};
@@ -105,13 +106,9 @@ pub(super) async fn page(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, 
     let (worker, label) = (line.word("a worker")?, line.word("a job")?);
     let worker = run.names.worker(run.t, &worker).await?;
     let next = line.option("next").map(|label| run.names.job(run.t, &label)).transpose()?;
-    let request = AdvancePage {
-        worker,
-        lease: run.names.lease(&line.required("lease")?)?,
-        job: run.names.job(run.t, &label)?,
-        rows: line.parsed("rows")?.unwrap_or(0),
-        next,
-    };
+    let (lease, job) = (run.names.lease(&line.required("lease")?)?, run.names.job(run.t, &label)?);
+    let page = CompleteJob::new(worker, lease, job);
+    let request = AdvancePage { page, rows: line.parsed("rows")?.unwrap_or(0), next };
     let done = run.t.store.advance_page(request).await;
     Ok(Outcome { expected: line.expected_or("done"), got: words(run, done.map(|()| "done")) })
 }

@@ -38,6 +38,19 @@ export async function serve(verb) {
   return { url, database, folder, stop };
 }
 
+// A demo on a terminal of its own: without one it would end by itself.
+export function demo(command) {
+  const child = spawn("script", ["--quiet", "--flush", "--return", "--command", `${binary} ${command}`, "/dev/null"], { stdio: ["ignore", "pipe", "ignore"] });
+  let seen = "";
+  child.stdout.on("data", (text) => (seen += text));
+  const end = async () => {
+    const ended = new Promise((done) => child.once("exit", done));
+    child.kill("SIGINT");
+    await ended;
+  };
+  return { seen: () => seen, end };
+}
+
 // Runs the command line on a server's file; answers what it printed as JSON.
 export async function tenure(server, ...args) {
   const child = spawn(binary, ["--database", server.database, "--json", ...args], { cwd: server.folder });

@@ -1,24 +1,20 @@
 // Pictures of every page, light, dark and on a phone: node screens.mjs FOLDER [MINUTES]. The scene is the demo itself, on a
 // terminal of its own; the more minutes it has run, the more its charts show.
-import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { call, until } from "./scene.mjs";
+import { call, demo, until } from "./scene.mjs";
 import { open, watched } from "./browser.mjs";
 
 const folder = process.argv[2] ?? "target/screens";
 const minutes = Number(process.argv[3] ?? 0);
 mkdirSync(folder, { recursive: true });
-// Without a terminal the demo would end by itself.
-const demo = spawn("script", ["--quiet", "--flush", "--return", "--command", `${process.env.TENURE} demo`, "/dev/null"], { stdio: ["ignore", "pipe", "ignore"] });
-let seen = "";
-demo.stdout.on("data", (text) => (seen += text));
-const url = await until("the dashboard is open", () => seen.match(/http:\/\/127\.0\.0\.1:\d+/)?.[0]);
+const shown = demo("demo");
+const url = await until("the dashboard is open", () => shown.seen().match(/http:\/\/127\.0\.0\.1:\d+/)?.[0]);
 const [server, browser] = [{ url }, await open()];
 try {
   const post = (path, body) => call(server, "POST", path, { reason: "for the picture", ...body });
   await post("/v1/keys", { name: "billing", scopes: ["enqueue", "read"], tenant: "outlet" });
   await post("/v1/operations", { act: "cancel", state: "queued", kind: "cart.sync", name: "carts nobody wants" });
-  await until("the story is told", () => /Everything was shown/.test(seen), 180);
+  await until("the story is told", () => /Everything was shown/.test(shown.seen()), 180);
   await new Promise((done) => setTimeout(done, minutes * 60_000));
   const get = async (path) => (await call(server, "GET", path)).items;
   const run = (await get("/v1/runs?open=true"))[0] ?? (await get("/v1/runs"))[0];
@@ -45,5 +41,5 @@ try {
   }
 } finally {
   await browser.close();
-  demo.kill("SIGINT");
+  await shown.end();
 }

@@ -8,6 +8,7 @@ use tenure_core::{How, JobId, LeaseNo, QueueName, WorkerId};
 use tenure_postgres::tokio_postgres::{Client, NoTls, connect};
 use tenure_postgres::{PgOptions, PgStore, tx};
 use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended, Ending};
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, LeaseStore};
 use tokio::sync::Barrier;
 
@@ -134,7 +135,7 @@ impl Ring {
     /// The reclaim comes while the completion is written and not committed.
     async fn completion_first(&self, grant: Grant) -> Won {
         self.raw.batch_execute("begin").await.unwrap();
-        tx::complete_in(&self.raw, self.worker, grant.lease, grant.job, None).await.unwrap();
+        tx::complete_in(&self.raw, &CompleteJob::new(self.worker, grant.lease, grant.job)).await.unwrap();
         self.expire(grant).await;
         let reclaimed = reclaim(&self.store, grant).await;
         self.raw.batch_execute("commit").await.unwrap();

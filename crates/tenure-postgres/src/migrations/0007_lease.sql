@@ -103,7 +103,12 @@ end $$;
 -- The lease is held for key share, so that renewal goes on and reclaim skips it while the transaction is open. A
 -- transaction that stalls is ended by the server when the lease would have ended: its idle timeout is set for that, never
 -- to 0 (that would switch it off), never above what the user has set.
-create function tenure.complete_in(_worker int, _lease bigint, _job uuid, _result jsonb default null, _usage jsonb default null, _now timestamptz default null)
+--
+-- _health and _hold_ms are what the holder says of its gate: 1 it did well, 2 it did not, null it was not asked; and for how
+-- long it wants silence.
+create function tenure.complete_in(
+  _worker int, _lease bigint, _job uuid, _result jsonb default null, _usage jsonb default null, _now timestamptz default null, _health smallint default 1,
+  _hold_ms bigint default null)
   returns void language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
@@ -123,8 +128,8 @@ begin
     where l.no = _lease and l.worker = _worker and p is not null
     on conflict do nothing returning attempt.job
   ), left_gate as (
-    insert into tenure.gate_event (gate, lease, at, health)
-    select l.gates[array_position(l.jobs, a.job)], _lease, moment, 1 from a join tenure.lease l on l.no = _lease where l.gates[array_position(l.jobs, a.job)] is not null
+    insert into tenure.gate_event (gate, lease, at, health, hold_until)
+    select l.gates[array_position(l.jobs, a.job)], _lease, moment, _health, moment + _hold_ms * interval '1 ms' from a join tenure.lease l on l.no = _lease where l.gates[array_position(l.jobs, a.job)] is not null
   )
   insert into tenure.journal (at, worker, event, lease, jobs) select moment, _worker, 11, _lease, array[a.job] from a;
   if found then

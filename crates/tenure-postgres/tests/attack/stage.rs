@@ -10,6 +10,7 @@ use tenure_postgres::mutant::Mutant;
 use tenure_postgres::{PgOptions, PgStore};
 use tenure_store::clock::{Clock, ManualClock};
 use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended, Ending};
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, JobStore, LeaseStore, StoreError};
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
@@ -95,7 +96,7 @@ impl Stage {
     }
 
     pub(crate) async fn complete_in(&self, lease: LeaseNo, job: JobId) -> Result<(), StoreError> {
-        tenure_postgres::tx::complete_in(&self.user, self.worker, lease, job, None).await
+        tenure_postgres::tx::complete_in(&self.user, &CompleteJob::new(self.worker, lease, job)).await
     }
 
     /// Lets all leases expire.

@@ -150,7 +150,7 @@ async fn a_table_that_is_not_as_described_is_named() {
         let refused = upsert(&client, &small(), &[row![1, "v", 1]]).await.expect_err(table);
         let said = refused.to_string();
         assert!(matches!(refused, StoreError::Schema(_)), "{table}: {refused:?}");
-        assert!(said.starts_with("table t is not as its sink says: ") && said.contains(words), "{said}");
+        assert!(said.starts_with("table t does not fit the database: ") && said.contains(words), "{said}");
     }
 }
 
@@ -161,21 +161,26 @@ async fn what_the_table_refuses_is_told_and_leaves_no_row() {
             "create table t (k bigint primary key, v text not null, s bigint)",
             Value::Null,
             "other",
-            "row `t` is refused",
+            "row of `table t` is refused",
         ),
-        ("create table t (k bigint primary key, v text check (v <> 'bad'), s int)", "bad".into(), "other", "row `t`"),
+        (
+            "create table t (k bigint primary key, v text check (v <> 'bad'), s int)",
+            "bad".into(),
+            "other",
+            "row of `table t`",
+        ),
         ("create table t (k bigint primary key, v varchar(3), s bigint)", "long".into(), "a", "input `22001`"),
         (
             "create table t (k bigint primary key, v text unique, s bigint)",
             "bad".into(),
             "bad",
-            "table t refused a row",
+            "table t: a row was refused",
         ),
         (
             "create table p (v text unique); create table t (k bigint primary key, v text references p (v), s int)",
             "v".into(),
             "v",
-            "table t refused a row",
+            "table t: a row was refused",
         ),
     ];
     for (table, bad, first, words) in cases {

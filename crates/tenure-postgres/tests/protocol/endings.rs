@@ -7,6 +7,7 @@ use tenure_core::{How, JobId, LeaseNo, WorkerId};
 use tenure_postgres::{statement, tx};
 use tenure_store::lease::Ended;
 use tenure_store::operate::{Canceled, PruneJobs};
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, JobStore, LeaseStore};
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
@@ -245,7 +246,7 @@ async fn serializable_siblings(scene: &Scene) -> usize {
             run(&user, "begin isolation level serializable").await;
             let pid = pid(&user).await;
             completions.push(tokio::spawn(async move {
-                let completed = tx::complete_in(&user, worker, lease, job, None).await;
+                let completed = tx::complete_in(&user, &CompleteJob::new(worker, lease, job)).await;
                 (user, completed)
             }));
             until_blocked(&gate, pid).await;

@@ -8,6 +8,7 @@ use tenure_postgres::{PgOptions, PgStore, tx};
 use tenure_store::audit;
 use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended, RenewLeases};
 use tenure_store::operate::PruneJobs;
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError, WakeStore};
 use tokio::sync::Barrier;
 
@@ -190,7 +191,7 @@ async fn the_owner_of_a_database_needs_no_other_rights() {
     assert!(matches!(store.end_jobs(end).await.expect("end")[..], [Ended::Now(_)]));
     let user = connect(&url).await;
     run(&user, "begin").await;
-    tx::complete_in(&user, worker, lease, other.id, None).await.expect("complete in a transaction");
+    tx::complete_in(&user, &CompleteJob::new(worker, lease, other.id)).await.expect("complete in a transaction");
     run(&user, "commit").await;
     store.reclaim_jobs(None, 10).await.expect("reclaim");
     store.drop_leases(worker, vec![lease]).await.expect("drop");

@@ -6,6 +6,7 @@ use tenure_postgres::tx;
 use tenure_store::lease::Ending;
 use tenure_store::record::Sight;
 use tenure_store::run::{AdvancePage, Members, NewPartition, NewRun};
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{JobStore, RunStore};
 
 use crate::scene::Scene;
@@ -83,7 +84,7 @@ async fn a_page_that_commits_late_ends_with_its_run() {
     let claimed = scene.claim(worker, 9).await.expect("both are due");
     let mut client = scene.client().await;
     let user = client.transaction().await.expect("begin");
-    let request = AdvancePage { worker, lease: claimed.lease, job: page.id, rows: 30, next: Some(next.id) };
+    let request = AdvancePage { page: CompleteJob::new(worker, claimed.lease, page.id), rows: 30, next: Some(next.id) };
     tx::advance_page(&user, &request).await.expect("advance");
     scene.end(worker, claimed.lease, broken.id, Ending::Failed { error: Json::null() }).await;
     fold_all(&scene).await;
@@ -115,7 +116,7 @@ async fn a_run_of_which_something_is_unheard_decides_nothing() {
 
     let mut client = scene.client().await;
     let user = client.transaction().await.expect("begin");
-    let last = |lease, job: JobId| AdvancePage { worker, lease, job, rows: 7, next: None };
+    let last = |lease, job: JobId| AdvancePage { page: CompleteJob::new(worker, lease, job), rows: 7, next: None };
     tx::advance_page(&user, &last(again, first.id)).await.expect("advance");
     scene.store.advance_page(last(lease, second.id)).await.expect("advance");
     let folded = scene.store.fold_runs().await.expect("fold");

@@ -12,6 +12,7 @@ use tenure_postgres::{PgOptions, PgStore, tx};
 use tenure_store::audit::{self, Report};
 use tenure_store::clock::{Clock, ManualClock};
 use tenure_store::lease::{EndJob, EndJobs, Ended, Ending};
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, JournalStore, LeaseStore};
 use tokio_postgres::{Client, NoTls};
 
@@ -164,7 +165,9 @@ pub(crate) async fn pid(client: &Client) -> i64 {
 
 /// Completes a job inside the transaction a user has open.
 pub(crate) async fn complete_in(user: &Client, worker: WorkerId, lease: LeaseNo, job: JobId) {
-    soon("complete_in", tx::complete_in(user, worker, lease, job, None)).await.expect("complete in a transaction");
+    soon("complete_in", tx::complete_in(user, &CompleteJob::new(worker, lease, job)))
+        .await
+        .expect("complete in a transaction");
 }
 
 /// Awaits what must not block; one that hangs fails the test.

@@ -7,6 +7,7 @@ use tenure_core::{How, JobId, LeaseNo, QueueName, WorkerId};
 use tenure_postgres::{PgOptions, tx};
 use tenure_store::lease::{Ended, RenewLeases};
 use tenure_store::operate::SetQueue;
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, LeaseStore, StoreError};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
@@ -69,7 +70,7 @@ async fn a_completion_that_commits_after_its_lease_expired_stands() {
     // What was taken back is no longer the holder's, and a completion that stands is not done twice.
     for (job, lost) in [(jobs[1], true), (jobs[0], false)] {
         run(&user, "begin").await;
-        let refused = tx::complete_in(&user, worker, lease, job, None).await.expect_err("refused");
+        let refused = tx::complete_in(&user, &CompleteJob::new(worker, lease, job)).await.expect_err("refused");
         assert_eq!(matches!(refused, StoreError::LeaseLost(of) if of == job), lost, "{refused:?}");
         assert_eq!(matches!(refused, StoreError::Conflict(_)), !lost, "{refused:?}");
         run(&user, "rollback").await;

@@ -34,7 +34,7 @@ async fn every_handle_enqueues_and_completes() {
     let scene = Scene::new().await;
     let worker = scene.worker("w").await;
     let (lease, jobs) = scene.claim_batch(worker, 4).await;
-    let request = |n: usize| CompleteJob { worker, lease, job: jobs[n], result: None };
+    let request = |n: usize| CompleteJob::new(worker, lease, jobs[n]);
     let new: Vec<NewJob> = (0..4).map(|_| scene.new_job()).collect();
     fn is_send<T: Send>(reply: T) -> T {
         reply
@@ -75,7 +75,7 @@ async fn a_stale_completion_leaves_no_row() {
     scene.advance(Duration::from_secs(61));
     scene.store.reclaim_jobs(None, 10).await.expect("reclaim");
     let (next, _) = scene.claim_one(two).await;
-    let stale = CompleteJob { worker: one, lease, job: jobs[0], result: None };
+    let stale = CompleteJob::new(one, lease, jobs[0]);
     let mut client = scene.client().await;
     let tx = client.transaction().await.expect("begin");
     assert!(matches!(complete(&tx, stale).await, Err(StoreError::LeaseLost(job)) if job == jobs[0]));

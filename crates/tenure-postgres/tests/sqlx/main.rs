@@ -72,11 +72,12 @@ async fn everything_a_producer_says_arrives() {
     job.rules.backoff = "fixed 5m".parse().expect("a policy");
     job.unique = Some(Unique::new("k", Policy::Window(Duration::from_secs(600))));
     job.trace = Some("00-abc".to_owned());
+    job.gate = Some("source:mint".parse().expect("a name"));
     enqueue_within(&mut world.sqlx, std::slice::from_ref(&job)).await.expect("enqueue");
     let shown = world.store.show_job(&Sight::All, job.id).await.expect("show");
     assert_eq!(
-        (shown.summary.queue, shown.summary.priority, shown.rules, shown.trace),
-        (job.queue, job.priority, job.rules, job.trace)
+        (shown.summary.queue, shown.summary.priority, shown.rules, shown.trace, shown.summary.gate),
+        (job.queue, job.priority, job.rules, job.trace, job.gate)
     );
     assert_eq!(shown.summary.run_at.since(shown.summary.created_at), Duration::from_millis(3_600_500));
     let twin = NewJob { id: new_job(4).id, unique: job.unique, ..new_job(4) };
@@ -93,14 +94,16 @@ async fn rows_and_completion_commit_together_and_a_stale_lease_stops_both() {
     let job = claimed.jobs[0].id;
     let mut tx = world.sqlx.begin().await.expect("begin");
     sqlx::query("insert into effect select id from tenure.job").execute(&mut *tx).await.expect("insert");
-    complete_in(&mut tx, worker, claimed.lease, job, Some(&Json::null())).await.expect("complete");
+    complete_in(&mut tx, &CompleteJob { result: Some(Json::null()), ..CompleteJob::new(worker, claimed.lease, job) })
+        .await
+        .expect("complete");
     tx.commit().await.expect("commit");
     assert_eq!(world.store.show_job(&Sight::All, job).await.expect("show").summary.state, State::Succeeded);
 
     let mut tx = world.sqlx.begin().await.expect("begin");
     sqlx::query("insert into effect select id from tenure.job").execute(&mut *tx).await.expect("insert");
     let stale = tenure_core::LeaseNo(claimed.lease.0 + 1);
-    let refused = complete_in(&mut tx, worker, stale, job, None).await;
+    let refused = complete_in(&mut tx, &CompleteJob::new(worker, stale, job)).await;
     assert!(matches!(refused, Err(StoreError::LeaseLost(lost)) if lost == job), "{refused:?}");
     // What the server has aborted cannot be committed: it is rolled back instead.
     let _aborted = tx.commit().await;
@@ -125,7 +128,7 @@ async fn both_handles_of_sqlx_are_a_users_transaction() {
     assert_eq!(enqueue(&mut *tx, &second).await.expect("enqueue"), [Enqueued::Created(second.id)]);
     tx.commit().await.expect("commit");
     let (worker, claimed) = claim(&world.store).await;
-    let request = |job: JobId| CompleteJob { worker, lease: claimed.lease, job, result: None };
+    let request = |job: JobId| CompleteJob::new(worker, claimed.lease, job);
     let mut tx = world.sqlx.begin().await.expect("begin");
     complete(&mut tx, request(first.id)).await.expect("complete");
     complete(&mut *tx, request(second.id)).await.expect("complete");

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use tenure_contract::postgres_server::{psql, shared_admin_url};
+use tenure_contract::test_database::TestDatabase;
 use tenure_core::key::{Credential, KEY_RANDOM_BYTES};
 use tenure_core::{JobId, Scopes, Timestamp};
-use tenure_postgres::{PgOptions, PgStore};
+use tenure_postgres::{PgOptions, PgStore, migrate};
 use tenure_server::{Options, Server};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::access::{NewKey, SetTenant};
@@ -34,7 +34,7 @@ pub(crate) struct Place {
     stop: Option<oneshot::Sender<()>>,
     serving: Option<JoinHandle<()>>,
     keys: AtomicU32,
-    database: Option<Database>,
+    database: Option<TestDatabase>,
 }
 
 /// Makes a test for each store of an async function.
@@ -76,19 +76,23 @@ impl Place {
     }
 
     pub(crate) async fn postgres() -> Self {
-        let (clock, database) = (clock(), Database::new());
+        // With the second wall, as an operator leaves it who has migrated.
+        let steps: String = migrate::STEPS.iter().map(|step| step.sql).collect();
+        let database = TestDatabase::cloned("server", &steps, async |url| {
+            let store = PgStore::connect(&url, PgOptions::default()).await.expect("connect");
+            store.migrate().await.expect("migrate");
+            store.install_roles().await.expect("install roles");
+        })
+        .await;
+        let clock = clock();
         let options_of_store =
             PgOptions { clock: Clock::Manual(clock.clone()), connections_max: 6, ..PgOptions::default() };
-        let store = PgStore::connect(&database.url, options_of_store.clone()).await.expect("connect");
-        store.migrate().await.expect("migrate");
-        store.install_roles().await.expect("install roles");
-        // As a server finds it that is started then: with the second wall.
         let store = PgStore::connect(&database.url, options_of_store).await.expect("connect");
         assert_eq!(store.second_wall(), SecondWall::Stands);
         Self::on(Arc::new(store), clock, options(), Some(database)).await
     }
 
-    async fn on(store: Arc<dyn Store>, clock: ManualClock, options: Options, database: Option<Database>) -> Self {
+    async fn on(store: Arc<dyn Store>, clock: ManualClock, options: Options, database: Option<TestDatabase>) -> Self {
         let server = Server::bind(&store, options).expect("bind");
         let address = server.address();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -172,27 +176,4 @@ fn clock() -> ManualClock {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
     // Whole milliseconds: what a store keeps of it is the same everywhere.
     ManualClock::new(Timestamp::EPOCH.plus(Duration::from_secs(since.as_secs())))
-}
-
-/// A database that goes with this value.
-struct Database {
-    url: String,
-    name: String,
-}
-
-impl Database {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("server_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
-        psql(shared_admin_url(), &format!("create database {name}")).expect("create a database");
-        let base = shared_admin_url().rsplit_once('/').expect("a URL with a path").0;
-        Self { url: format!("{base}/{name}"), name }
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        // A database that stays costs disk until its cluster goes: no reason to fail a test.
-        let _left_behind = psql(shared_admin_url(), &format!("drop database if exists {} with (force)", self.name));
-    }
 }

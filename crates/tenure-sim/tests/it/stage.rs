@@ -13,6 +13,7 @@ use tenure_sim::model::lease::Store;
 use tenure_sqlite::{Mutation, SqliteOptions, SqliteStore};
 use tenure_store::clock::{Clock, ManualClock};
 use tenure_store::operate::SetQueue;
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, StoreError};
 
 use crate::database::Database;
@@ -74,7 +75,7 @@ impl Stage {
     pub(crate) async fn begin(&mut self, tx: Tx, worker: WorkerId, lease: LeaseNo, job: JobId) -> Result<bool, String> {
         let user = self.user().await?;
         run(&user, "begin").await?;
-        match tx::complete_in(&user, worker, lease, job, None).await {
+        match tx::complete_in(&user, &CompleteJob::new(worker, lease, job)).await {
             Ok(()) => self.keep(tx, user),
             Err(StoreError::LeaseLost(_)) => {
                 run(&user, "rollback").await?;
@@ -116,7 +117,7 @@ impl Stage {
         let Users::Sqlite(store) = &self.users else { return Err("only where there is one writer".into()) };
         let rolled_back = "rolled back by its user";
         let done = store.transaction(move |tx| {
-            tx.complete(worker, lease, job, None, None)?;
+            tx.complete(&CompleteJob::new(worker, lease, job))?;
             if kept { Ok(()) } else { Err(StoreError::Conflict(rolled_back.into())) }
         });
         match done.await {

@@ -37,6 +37,7 @@ use tenure_store::journal::JournalPage;
 use tenure_store::lease::{Ended, Ending, RenewLeases};
 use tenure_store::operate::{CancelJob, Canceled, OpenJob, RequeueJob};
 use tenure_store::record::Sight;
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{JobStore, JournalStore, LeaseStore, StoreError, audit};
 
 use crate::fixture::{Fixture, error, failed, new_job, options, succeeded, word};
@@ -64,7 +65,7 @@ async fn the_journal_is_in_the_order_of_the_commits() {
     let (store, worker, (job, next)) = (fixture.store.clone(), fixture.worker, (jobs[0], jobs[1]));
     let first = tokio::spawn(async move {
         let work = store.transaction(move |tx| {
-            tx.complete(worker, lease, job, None, None)?;
+            tx.complete(&CompleteJob::new(worker, lease, job))?;
             drop(wrote);
             let _ = wait.recv();
             Ok::<_, StoreError>(())
@@ -127,14 +128,14 @@ async fn a_completion_that_is_rolled_back_leaves_the_job_with_its_holder() {
         let (job, worker) = (fixture.enqueue(1).await[0], fixture.worker);
         let lease = fixture.claim(1).await.unwrap().lease;
         let whole = fixture.store.transaction(move |tx| {
-            tx.complete(worker, lease, job, None, None)?;
+            tx.complete(&CompleteJob::new(worker, lease, job))?;
             Err::<(), _>(StoreError::Conflict("rolled back".into()))
         });
         assert!(matches!(whole.await, Err(StoreError::Conflict(_))));
         let part = fixture.store.transaction(move |tx| {
             let run = |sql| tx.connection().execute_batch(sql).map_err(StoreError::unavailable);
             run("savepoint mine")?;
-            tx.complete(worker, lease, job, None, None)?;
+            tx.complete(&CompleteJob::new(worker, lease, job))?;
             run("rollback to mine")
         });
         part.await.unwrap();
@@ -158,7 +159,7 @@ async fn a_key_taken_over_and_rolled_back_was_never_taken() {
     let lease = fixture.claim(1).await.unwrap().lease;
     let second = keyed(&fixture, "k");
     let rolled_back = fixture.store.transaction(move |tx| {
-        tx.complete(worker, lease, id, None, None)?;
+        tx.complete(&CompleteJob::new(worker, lease, id))?;
         assert!(matches!(tx.enqueue([second])?[..], [Enqueued::Created(_)]));
         Err::<(), _>(StoreError::Conflict("rolled back".into()))
     });

@@ -8,6 +8,7 @@ use tenure_core::{How, State};
 use tenure_store::lease::Ended;
 use tenure_store::operate::{PauseQueue, RequeueJob};
 use tenure_store::record::{JobFilter, Sight};
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, JobStore, JournalStore, StoreError, audit};
 
 use crate::fixture::{Fixture, failed, new_job, succeeded, word};
@@ -92,7 +93,7 @@ async fn no_verb_runs_after_the_end_of_its_transaction() {
         let ended = fixture.store.transaction(move |tx| {
             tx.connection().execute_batch("rollback").map_err(StoreError::unavailable)?;
             assert!(matches!(tx.enqueue([next]), Err(StoreError::Unavailable(..))));
-            assert!(matches!(tx.complete(worker, lease, job, None, None), Err(StoreError::Unavailable(..))));
+            assert!(matches!(tx.complete(&CompleteJob::new(worker, lease, job)), Err(StoreError::Unavailable(..))));
             Ok(())
         });
         assert!(matches!(ended.await, Err(StoreError::Unavailable(..))));

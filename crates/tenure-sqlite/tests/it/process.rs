@@ -13,6 +13,7 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended, Ending, RenewLeases};
 use tenure_store::operate::{CancelJob, Canceled, RequeueJob};
 use tenure_store::record::Sight;
+use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError};
 
 use crate::against_core::Dice;
@@ -191,7 +192,7 @@ impl Actor {
         let id = next.id;
         let kept = self.store.transaction(move |tx| {
             tx.enqueue([next])?;
-            tx.complete(worker, lease, job, None, None)?;
+            tx.complete(&CompleteJob::new(worker, lease, job))?;
             if keep { Ok(()) } else { Err(StoreError::Conflict("rolled back".into())) }
         });
         match kept.await {

@@ -146,7 +146,7 @@ async fn a_table_that_is_not_as_described_is_named() {
         let refused = with_table(table, |tx| small().upsert(tx, vec![row![1, "v", 1]])).await.unwrap_err();
         let said = refused.to_string();
         assert!(matches!(refused, StoreError::Schema(_)), "{table}: {refused:?}");
-        assert!(said.starts_with("table t is not as its sink says: ") && said.contains(words), "{said}");
+        assert!(said.starts_with("table t does not fit the database: ") && said.contains(words), "{said}");
     }
 }
 
@@ -163,9 +163,9 @@ async fn what_the_table_refuses_is_told_and_leaves_no_row() {
             let twice = if place == 2 { "bad".into() } else { Value::from("other") };
             let refused = small().upsert(tx, vec![vec![1.into(), twice, 1.into()], vec![2.into(), bad, 1.into()]]);
             match refused.unwrap_err() {
-                StoreError::Invalid(invalid) => assert!(place < 2 && invalid.field == "row", "{invalid}"),
+                StoreError::Invalid(invalid) => assert!(place < 2 && invalid.field == "row of", "{invalid}"),
                 StoreError::Conflict(said) => {
-                    assert!(place == 2 && said.starts_with("table t refused a row"), "{said}");
+                    assert!(place == 2 && said.starts_with("table t: a row was refused"), "{said}");
                 }
                 other => panic!("{other:?}"),
             }

@@ -40,7 +40,7 @@ async fn rows_jobs_and_completion_are_kept_together() {
         let kept = fixture.store.transaction(move |tx| {
             tx.connection().execute("insert into ledger values ('paid')", []).map_err(StoreError::unavailable)?;
             tx.enqueue(vec![next])?;
-            tx.complete(worker, lease, job, None, None)
+            tx.complete(&CompleteJob::new(worker, lease, job))
         });
         kept.await.unwrap();
         assert_eq!((fixture.state(job).await, fixture.state(next_id).await), (State::Succeeded, State::Queued));
@@ -62,7 +62,7 @@ async fn a_rolled_back_transaction_leaves_nothing() {
         let refused = fixture.store.transaction(move |tx| {
             tx.connection().execute("insert into ledger values ('paid')", []).map_err(StoreError::unavailable)?;
             tx.enqueue(vec![next])?;
-            tx.complete(worker, lease, job, None, None)?;
+            tx.complete(&CompleteJob::new(worker, lease, job))?;
             Err::<(), _>(StoreError::Conflict("the user changed its mind".into()))
         });
         assert!(matches!(refused.await, Err(StoreError::Conflict(_))));
@@ -120,12 +120,12 @@ async fn a_transaction_is_a_users_transaction_of_the_port() {
         let next_id = next.id;
         let kept = fixture.store.transaction(move |tx| {
             let stored = tx.enqueue_jobs(vec![next], |answer| answer)?;
-            complete(tx, CompleteJob { worker, lease, job, result: Some(Json::null()) })?;
+            complete(tx, CompleteJob { result: Some(Json::null()), ..CompleteJob::new(worker, lease, job) })?;
             Ok::<_, StoreError>(stored)
         });
         assert_eq!(kept.await.unwrap(), [Enqueued::Created(next_id)]);
         assert_eq!((fixture.state(job).await, fixture.state(next_id).await), (State::Succeeded, State::Queued));
-        let stale = CompleteJob { worker, lease: LeaseNo(lease.0 + 1), job, result: None };
+        let stale = CompleteJob::new(worker, LeaseNo(lease.0 + 1), job);
         let refused = fixture.store.transaction(move |tx| complete(tx, stale));
         assert!(matches!(refused.await, Err(StoreError::LeaseLost(lost)) if lost == job));
         assert_eq!(refusals(&fixture).await, 0);
@@ -143,7 +143,7 @@ async fn a_transaction_run_again_does_not_write_twice() {
         let pay = || {
             fixture.store.transaction(move |tx| {
                 tx.connection().execute("insert into ledger values ('paid')", []).map_err(StoreError::unavailable)?;
-                tx.complete(worker, lease, job, None, None)
+                tx.complete(&CompleteJob::new(worker, lease, job))
             })
         };
         pay().await.unwrap();
@@ -161,13 +161,13 @@ async fn a_stale_holder_cannot_complete() {
     fixture.clock.advance(std::time::Duration::from_secs(61));
     fixture.store.reclaim_jobs(None, 10).await.unwrap();
     let worker = fixture.worker;
-    let complete = fixture.store.transaction(move |tx| tx.complete(worker, lease, job, None, None));
+    let complete = fixture.store.transaction(move |tx| tx.complete(&CompleteJob::new(worker, lease, job)));
     assert!(matches!(complete.await, Err(StoreError::LeaseLost(lost)) if lost == job));
     // Rolled back, as it must be, and the refusal with it.
     assert_eq!(refusals(&fixture).await, 0);
     // Who ignores the answer and commits has at least left a trace.
     let ignored = fixture.store.transaction(move |tx| {
-        assert!(matches!(tx.complete(worker, lease, job, None, None), Err(StoreError::LeaseLost(_))));
+        assert!(matches!(tx.complete(&CompleteJob::new(worker, lease, job)), Err(StoreError::LeaseLost(_))));
         Ok::<_, StoreError>(())
     });
     ignored.await.unwrap();

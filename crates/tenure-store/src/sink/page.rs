@@ -76,7 +76,7 @@ impl Value {
             Self::Text(value) => Some(KeyPart::Text(value)),
             Self::Bool(value) => Some(KeyPart::Bool(*value)),
             Self::Time(value) => Some(KeyPart::Time(*value)),
-            Self::Null | Self::Float(_) | Self::Json(_) => None,
+            Self::Null | Self::Float(_) | Self::Json(_) | Self::Bytes(_) => None,
         }
     }
 }

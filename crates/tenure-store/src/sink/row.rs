@@ -1,6 +1,6 @@
 //! Rows and their values, as small as both databases allow.
 
-use tenure_core::{DedupeKey, Json, Timestamp};
+use tenure_core::{DedupeKey, JobId, Json, RunId, Timestamp};
 
 /// The values of one row, in the order of the sink's columns.
 pub type Row = Vec<Value>;
@@ -26,6 +26,8 @@ pub enum Type {
     Json,
     /// `timestamptz`; microseconds since 1970 as an `integer`, as in Tenure's own tables.
     Time,
+    /// `bytea`; `blob`.
+    Bytes,
 }
 
 /// One value. `Null` goes into any column but those of the key and the strength.
@@ -45,6 +47,8 @@ pub enum Value {
     Json(Json),
     /// A moment.
     Time(Timestamp),
+    /// Bytes of any kind.
+    Bytes(Vec<u8>),
 }
 
 impl Type {
@@ -57,6 +61,7 @@ impl Type {
             Self::Bool => "true or false",
             Self::Json => "JSON",
             Self::Time => "a time",
+            Self::Bytes => "bytes",
         }
     }
 }
@@ -72,6 +77,7 @@ impl Value {
             Self::Bool(_) => Some(Type::Bool),
             Self::Json(_) => Some(Type::Json),
             Self::Time(_) => Some(Type::Time),
+            Self::Bytes(_) => Some(Type::Bytes),
         }
     }
 
@@ -85,6 +91,7 @@ impl Value {
             Self::Bool(value) => value.to_string(),
             Self::Json(value) => value.to_string(),
             Self::Time(value) => value.to_string(),
+            Self::Bytes(value) => format!("{} bytes", value.len()),
         }
     }
 }
@@ -110,6 +117,9 @@ from! {
     bool => |it| Self::Bool(it);
     Json => |it| Self::Json(it);
     Timestamp => |it| Self::Time(it);
+    Vec<u8> => |it| Self::Bytes(it);
+    JobId => |it| Self::Text(it.to_string());
+    RunId => |it| Self::Text(it.to_string());
     DedupeKey => |it| Self::Text(it.into());
 }
 

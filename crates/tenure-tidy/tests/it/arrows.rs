@@ -15,7 +15,27 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tenure-server", &["tenure-core", "tenure-store", "tenure-webhooks", "tenure-worker"]),
     ("tenure-dashboard", &["tenure-core", "tenure-store", "tenure-server"]),
     ("tenure-macros", &["tenure-core"]),
-    ("tenure", &["tenure-core", "tenure-store", "tenure-worker", "tenure-macros", "tenure-postgres", "tenure-sqlite"]),
+    (
+        "tenure",
+        &[
+            "tenure-core",
+            "tenure-store",
+            "tenure-worker",
+            "tenure-macros",
+            "tenure-postgres",
+            "tenure-sqlite",
+            "tenure-rabbitmq",
+            "tenure-telemetry",
+            "tenure-webhooks",
+        ],
+    ),
+    // The products stand on what every user has.
+    ("kit", &["tenure", "tenure-cluster"]),
+    ("coins", &["tenure"]),
+    ("links", &["tenure"]),
+    ("diamonds", &["tenure"]),
+    ("tasks", &["tenure"]),
+    ("passport", &["tenure"]),
     (
         "tenure-bench",
         &[
@@ -32,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "tenure-cli",
         &[
+            "tenure",
             "tenure-core",
             "tenure-store",
             "tenure-worker",
@@ -99,6 +120,23 @@ fn crates_depend_only_along_the_arrows() {
     for (name, allowed) in ARROWS {
         for dependency in dependencies[*name].iter().filter(|d| d.starts_with("tenure")) {
             assert!(allowed.contains(&dependency.as_str()), "{name} must not depend on {dependency}");
+        }
+    }
+}
+
+/// No product reaches into Tenure: what one misses belongs into the crate that every user has. Tests may start servers.
+#[test]
+fn products_stand_on_the_facade_alone() {
+    let metadata = metadata();
+    for package in metadata["packages"].as_array().expect("packages") {
+        let path = package["manifest_path"].as_str().expect("a path");
+        if !path.contains("/apps/") || path.ends_with("/apps/kit/Cargo.toml") {
+            continue;
+        }
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let name = dependency["name"].as_str().expect("a name");
+            let for_tests = dependency["kind"] == "dev" && name == "tenure-cluster";
+            assert!(!name.starts_with("tenure-") || for_tests, "{path} must not depend on {name}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::files::with_ending;
+use crate::files::{root, with_ending};
 
 #[test]
 fn every_sql_file_is_used_exactly_once() {
@@ -11,13 +11,20 @@ fn every_sql_file_is_used_exactly_once() {
         .map(|path| (path.display().to_string(), fs::read_to_string(&path).expect("read")))
         .collect();
     for path in with_ending("sql") {
-        let krate = path.components().rev().find_map(|c| c.as_os_str().to_str().filter(|n| n.starts_with("tenure-")));
-        let krate = krate.expect("SQL lives in a crate");
+        // `crates/tenure-postgres/…`, `apps/coins/…`
+        let inside = path.strip_prefix(root()).expect("ours");
+        let krate: Vec<&str> = inside.components().take(2).filter_map(|c| c.as_os_str().to_str()).collect();
+        let krate = krate.join("/");
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         // Named in full, or in one of the two lists that add folder and ending: `CLAIM_JOBS = "claim_jobs";` and
         // `1 "0001_tables"`.
         let number = name.split('_').next().and_then(|digits| digits.parse::<u32>().ok()).unwrap_or_default();
-        let quoted = [format!("/{name}.sql\""), format!(" = \"{name}\";"), format!("{number} \"{name}\"\n")];
+        let quoted = [
+            format!("/{name}.sql\""),
+            format!("(\"{name}.sql\")"),
+            format!(" = \"{name}\";"),
+            format!("{number} \"{name}\"\n"),
+        ];
         let uses: usize = sources
             .iter()
             .filter(|(file, _)| file.contains(&format!("/{krate}/src/")) || file.contains(&format!("/{krate}/tests/")))

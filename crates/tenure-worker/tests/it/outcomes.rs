@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tenure_core::classify::{Class, Rule, RuleTable};
-use tenure_core::{How, State};
+use tenure_core::{Backoff, How, State};
 use tenure_store::StoreError;
 use tenure_worker::{Attempt, Ctx, Fail, HandleOptions, Returned, Worker};
 
@@ -45,6 +45,35 @@ async fn each_answer_has_its_ending() {
     assert_eq!((retried.0, retried.1), (State::Retryable, vec![How::Retry]));
     let done = ends(async |_: Task, _: Ctx| ()).await;
     assert_eq!((done.0, done.1), (State::Succeeded, vec![How::Succeeded]));
+}
+
+/// A database that restarts under a handler is no reason to end its job for good, whatever unknown errors mean.
+#[tokio::test]
+async fn a_store_that_does_not_answer_a_handler_costs_an_attempt_and_no_more() {
+    let bench = Bench::new().await;
+    let job = bench.enqueue(1).await;
+    let away = |_: Task| async {
+        Err::<(), Fail>(StoreError::Unavailable("the server closed the connection".into(), None).into())
+    };
+    let unknown_is_permanent = HandleOptions::new().rules(RuleTable::new(&[], Class::Permanent));
+    let worker = Worker::builder(&bench.store).handle_with(away, unknown_is_permanent).build().unwrap();
+    worker.run_until_idle().await.unwrap();
+    let record = bench.show(job).await;
+    assert_eq!((record.summary.state, record.attempts[0].how), (State::Retryable, How::Retry));
+    let error: Value = serde_json::from_str(record.attempts[0].error.as_ref().unwrap().as_str()).unwrap();
+    assert_eq!((&error["code"], &error["class"]), (&"store_unavailable".into(), &"transient".into()));
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_a_handler_ends_no_job_whose_errors_are_final() {
+    let bench = Bench::new().await;
+    let job = bench.client.enqueue(Task { n: 1 }).backoff(Backoff::Never).await.unwrap().job();
+    let away = |_: Task| async { Err::<(), Fail>(StoreError::Unavailable("it restarts".into(), None).into()) };
+    let worker = Worker::builder(&bench.store).handle(away).error_wait(Duration::from_secs(7)).build().unwrap();
+    worker.run_until_idle().await.unwrap();
+    let record = bench.show(job).await;
+    assert_eq!((record.summary.state, record.attempts[0].how), (State::Queued, How::Snoozed));
+    assert_eq!(record.summary.run_at, record.attempts[0].ended_at.plus(Duration::from_secs(7)));
 }
 
 #[tokio::test]
