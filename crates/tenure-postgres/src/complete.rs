@@ -1,6 +1,6 @@
 //! What `tenure.complete_in` and `tenure.advance_page` are given, whoever sends it.
 
-use tenure_core::{Health, Json};
+use tenure_core::Json;
 use tenure_store::run::AdvancePage;
 use tenure_store::user_tx::CompleteJob;
 use tokio_postgres::types::Type;
@@ -12,7 +12,8 @@ use crate::value::{Moment, millis};
 /// Completes a job.
 pub(crate) const COMPLETE: &str = "select tenure.complete_in($1, $2, $3, $4::text::jsonb, $5::text::jsonb, $6, $7, $8)";
 /// Moves a partition, and completes its page.
-pub(crate) const ADVANCE: &str = "select tenure.advance_page($1, $2, $3, $4, $5, $6, $7::text::jsonb, $8, $9)";
+pub(crate) const ADVANCE: &str =
+    "select tenure.advance_page($1, $2, $3, $4, $5, $6, $7::text::jsonb, $8, $9, $10::text::jsonb)";
 
 /// A completion as columns.
 pub(crate) struct Completion<'a> {
@@ -22,7 +23,7 @@ pub(crate) struct Completion<'a> {
     pub(crate) result: Option<&'a str>,
     pub(crate) usage: Option<&'a str>,
     pub(crate) now: Option<Moment>,
-    pub(crate) health: Option<i16>,
+    pub(crate) health: Option<i32>,
     pub(crate) hold_ms: Option<i64>,
 }
 
@@ -43,7 +44,7 @@ impl<'a> Completion<'a> {
             result: request.result.as_ref().map(Json::as_str),
             usage: request.usage.as_ref().map(Json::as_str),
             now,
-            health: reported.health().map(Health::code),
+            health: reported.health().map(|health| i32::from(health.code())),
             hold_ms: reported.hold().map(millis),
         }
     }
@@ -56,7 +57,7 @@ impl<'a> Completion<'a> {
             (&self.result, Type::TEXT),
             (&self.usage, Type::TEXT),
             (&self.now, Type::TIMESTAMPTZ),
-            (&self.health, Type::INT2),
+            (&self.health, Type::INT4),
             (&self.hold_ms, Type::INT8),
         ]
     }
@@ -69,7 +70,7 @@ impl<'a> Advance<'a> {
         Self { page: Completion::new(&request.page, now), rows, next: request.next.map(|job| *job.as_uuid()) }
     }
 
-    pub(crate) fn params(&self) -> [Param<'_>; 9] {
+    pub(crate) fn params(&self) -> [Param<'_>; 10] {
         let page = &self.page;
         [
             (&page.worker, Type::INT4),
@@ -79,8 +80,9 @@ impl<'a> Advance<'a> {
             (&self.next, Type::UUID),
             (&page.now, Type::TIMESTAMPTZ),
             (&page.usage, Type::TEXT),
-            (&page.health, Type::INT2),
+            (&page.health, Type::INT4),
             (&page.hold_ms, Type::INT8),
+            (&page.result, Type::TEXT),
         ]
     }
 }

@@ -22,6 +22,8 @@ pub(crate) fn refused(what: &str, error: tokio_postgres::Error) -> StoreError {
         code if code.starts_with("23") => {
             StoreError::Conflict(format!("{what}: a row was refused: {}", said.message()))
         }
+        // Not an outage: the same statement would take as long the next time.
+        "57014" => StoreError::Conflict(format!("{what} was stopped by the server: {}", said.message())),
         code if code.starts_with("42") || code == "3F000" || code == "0A000" => {
             StoreError::Schema(format!("{what} does not fit the database: {}", said.message()))
         }

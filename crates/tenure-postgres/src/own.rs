@@ -1,8 +1,9 @@
 //! [`Own`] and [`OwnTx`]: statements and transactions of the user's own, run through the store.
 //!
-//! They have what the store's own verbs have: a deadline for each call, after which the connection is given up, since its
-//! answer may still come and the next user must not wait for it; the clock that a test moves; and, behind a pooler, no
-//! statement that is known by a name, since the next transaction may meet another session.
+//! They have what the store's own verbs have: a deadline for each call; a connection that is given up when its answer may
+//! still come, so that the next user does not wait for it, and when it leads nowhere any more; the clock that a test moves;
+//! and, behind a pooler, no statement that is known by a name, since the next transaction may meet another session. (The
+//! driver itself keeps a name for types that are not built in: behind a pooler, use those that are.)
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,6 +24,9 @@ use crate::store::PgStore;
 use crate::table::{self, refused_statement};
 use crate::{sink, tx};
 
+/// Prepared statements that a connection keeps: whoever puts texts together may have any number of them.
+const STATEMENTS_MAX: usize = 128;
+
 /// A connection of the store's for what users do themselves. It goes back to its pool when it is dropped.
 pub struct Own {
     /// There until it is dropped.
@@ -40,8 +44,8 @@ struct Rules {
     deadline: Duration,
     is_pooled: bool,
     now: Option<Timestamp>,
-    /// A call was given up.
-    is_late: AtomicBool,
+    /// A call is under way, was given up, or was answered as no healthy connection answers.
+    is_spent: AtomicBool,
 }
 
 impl PgStore {
@@ -52,7 +56,7 @@ impl PgStore {
             deadline: Desk::Own.deadline(self.options()),
             is_pooled: self.options().mode == Mode::Pooled,
             now: self.options().clock.now(),
-            is_late: AtomicBool::new(false),
+            is_spent: AtomicBool::new(false),
         };
         Ok(Own { connection: Some(self.pools().get(Desk::Own).await?), rules })
     }
@@ -136,21 +140,27 @@ impl OwnTx<'_> {
 }
 
 impl Rules {
+    /// Waits for a call until its deadline; at once in vain after one that was given up. Whoever stops waiting leaves the
+    /// connection spent as well.
     async fn timed<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-        match tokio::time::timeout(self.deadline, call).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                self.is_late.store(true, Ordering::Relaxed);
-                Err(late(self.deadline))
-            }
+        if self.is_spent.swap(true, Ordering::Relaxed) {
+            return Err(late(self.deadline));
         }
+        let answer = tokio::time::timeout(self.deadline, call).await.map_err(|_| late(self.deadline))?;
+        // An outage, or a plan that was made before a table was changed.
+        let is_spent = matches!(answer, Err(StoreError::Unavailable(..) | StoreError::Schema(_)));
+        self.is_spent.store(is_spent, Ordering::Relaxed);
+        answer
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        if self.rules.is_late.load(Ordering::Relaxed) {
-            drop(self.connection.take().map(Object::take));
+        let Some(connection) = self.connection.take() else { return };
+        if self.rules.is_spent.load(Ordering::Relaxed) {
+            drop(Object::take(connection));
+        } else if connection.statement_cache.size() > STATEMENTS_MAX {
+            connection.statement_cache.clear();
         }
     }
 }

@@ -57,10 +57,10 @@ pub async fn complete_in(tx: &mut PgConnection, request: &CompleteJob) -> Result
 /// Moves a partition's offset with its page; fails as [`crate::tx::advance_page`] does.
 pub async fn advance_page(tx: &mut PgConnection, request: &AdvancePage) -> Result<(), StoreError> {
     let Advance { page: with, rows, next } = Advance::new(request, None);
-    let sql = "select tenure.advance_page($1, $2, $3::text::uuid, $4, $5::text::uuid, null, $6::text::jsonb, $7, $8)";
+    let sql = "select tenure.advance_page($1, $2, $3::text::uuid, $4, $5::text::uuid, null, $6::text::jsonb, $7, $8, $9::text::jsonb)";
     let query = sqlx::query(sql).bind(with.worker).bind(with.lease).bind(with.job.to_string());
     let query = query.bind(rows).bind(next.map(|job| job.to_string()));
-    let query = query.bind(with.usage).bind(with.health).bind(with.hold_ms);
+    let query = query.bind(with.usage).bind(with.health).bind(with.hold_ms).bind(with.result);
     done(query.execute(tx).await, request.page.job)
 }
 

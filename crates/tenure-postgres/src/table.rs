@@ -4,6 +4,7 @@
 //! `uuid` or a `jsonb` as it is, and an integer into whatever integer the column is.
 
 use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 
 use deadpool_postgres::GenericClient;
@@ -55,9 +56,12 @@ pub(crate) async fn execute_all(tx: &impl GenericClient, sql: &str) -> Result<()
     tx.batch_execute(sql).await.map_err(refused_statement)
 }
 
-/// What the server says of a statement of the user's own.
+/// What the server says of a statement of the user's own, and what does not fit one.
 pub(crate) fn refused_statement(error: tokio_postgres::Error) -> StoreError {
-    refused(WHAT, error)
+    match error.source().and_then(|source| source.downcast_ref::<Misfit>()) {
+        Some(misfit) => StoreError::Schema(format!("{WHAT} does not fit the database: {misfit}")),
+        None => refused(WHAT, error),
+    }
 }
 
 /// Behind a pooler a name lasts until the transaction ends, and is gone with its value.
@@ -125,30 +129,46 @@ impl<'a> tokio_postgres::types::FromSql<'a> for Document {
 #[derive(Debug)]
 struct Param<'v>(&'v Value);
 
+/// A value that a parameter cannot be.
+#[derive(Debug)]
+struct Misfit(String, Type);
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} was given where it wants a {}", self.0, self.1)
+    }
+}
+
+impl Error for Misfit {}
+
 impl ToSql for Param<'_> {
     fn to_sql(&self, wanted: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        let refuse = |what: &str| Err(format!("{what} was given where the statement wants a {wanted}").into());
+        let misfit = |what: &dyn fmt::Display| Misfit(what.to_string(), wanted.clone());
         match (self.0, wanted) {
             (Value::Null, _) => Ok(IsNull::Yes),
-            (Value::Int(it), &Type::INT2) => i16::try_from(*it)?.to_sql(wanted, out),
-            (Value::Int(it), &Type::INT4) => i32::try_from(*it)?.to_sql(wanted, out),
+            (Value::Int(it), &Type::INT2) => i16::try_from(*it).map_err(|_| misfit(it))?.to_sql(wanted, out),
+            (Value::Int(it), &Type::INT4) => i32::try_from(*it).map_err(|_| misfit(it))?.to_sql(wanted, out),
             (Value::Int(it), &Type::INT8) => it.to_sql(wanted, out),
-            (Value::Int(_), _) => refuse("an integer"),
+            // As SQLite does it.
+            (Value::Int(it), &Type::FLOAT8) => (*it as f64).to_sql(wanted, out),
+            (Value::Int(_), _) => Err(misfit(&"an integer").into()),
             (Value::Float(it), &Type::FLOAT8) => it.to_sql(wanted, out),
-            (Value::Float(_), _) => refuse("a float"),
-            (Value::Text(it), &Type::UUID) => it.parse::<Uuid>()?.to_sql(wanted, out),
+            (Value::Float(_), _) => Err(misfit(&"a float").into()),
+            (Value::Text(it), &Type::UUID) => {
+                it.parse::<Uuid>().map_err(|_| misfit(&"another text"))?.to_sql(wanted, out)
+            }
             (Value::Text(it), &Type::JSON | &Type::JSONB) => document(it, wanted, out),
             (Value::Text(it), _) if <&str as ToSql>::accepts(wanted) => it.as_str().to_sql(wanted, out),
-            (Value::Text(_), _) => refuse("a text"),
+            (Value::Text(_), _) => Err(misfit(&"a text").into()),
             (Value::Bool(it), &Type::BOOL) => it.to_sql(wanted, out),
-            (Value::Bool(_), _) => refuse("yes or no"),
+            (Value::Bool(_), _) => Err(misfit(&"yes or no").into()),
             (Value::Json(it), &Type::JSON | &Type::JSONB) => document(it.as_str(), wanted, out),
             (Value::Json(it), &Type::TEXT) => it.as_str().to_sql(wanted, out),
-            (Value::Json(_), _) => refuse("a document"),
+            (Value::Json(_), _) => Err(misfit(&"a document").into()),
             (Value::Time(it), &Type::TIMESTAMPTZ) => Moment(*it).to_sql(wanted, out),
-            (Value::Time(_), _) => refuse("a moment"),
+            (Value::Time(_), _) => Err(misfit(&"a moment").into()),
             (Value::Bytes(it), &Type::BYTEA) => it.to_sql(wanted, out),
-            (Value::Bytes(_), _) => refuse("bytes"),
+            (Value::Bytes(_), _) => Err(misfit(&"bytes").into()),
         }
     }
 

@@ -56,6 +56,22 @@ impl StoreError {
         ))
     }
 
+    /// The same once more, for another who has to hear it; the source stays with the first.
+    #[must_use]
+    pub fn repeat(&self) -> Self {
+        match self {
+            Self::LeaseLost(job) => Self::LeaseLost(*job),
+            Self::OffsetMismatch { expected, got } => Self::OffsetMismatch { expected: *expected, got: *got },
+            Self::NotFound(what) => Self::NotFound(what.clone()),
+            Self::Conflict(why) => Self::Conflict(why.clone()),
+            Self::Full(why) => Self::Full(why.clone()),
+            Self::Invalid(why) => Self::Invalid(why.clone()),
+            Self::Schema(why) => Self::Schema(why.clone()),
+            Self::Unavailable(why, _) => Self::Unavailable(why.clone(), None),
+            Self::Corrupt(why) => Self::Corrupt(why.clone()),
+        }
+    }
+
     /// Whether sending the same request again may help.
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::Unavailable(..))

@@ -191,7 +191,7 @@ impl Ctx {
     }
 
     /// Keeps what the attempt used (tokens, bytes, money): any JSON object. The last word stands, and it is stored with
-    /// a success, also with one inside a transaction.
+    /// a success; where that is inside a transaction, say it before.
     pub fn set_usage(&self, usage: &impl Serialize) -> Result<(), Invalid> {
         let usage = crate::job::to_kept("usage", usage)?;
         *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);

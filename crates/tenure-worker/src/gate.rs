@@ -94,7 +94,8 @@ impl<'c> GatePass<'c> {
         self.ctx.say_of_gate(|word| word.health = Some(Health::Unhealthy));
     }
 
-    /// The resource was not asked, because its answer was kept for example: however the attempt ends, nothing was learnt.
+    /// The resource was not asked, because its answer was kept for example: unless [`healthy`](Self::healthy) or
+    /// [`unhealthy`](Self::unhealthy) say otherwise, nothing was learnt, however the attempt ends.
     pub fn silent(&self) {
         self.ctx.say_of_gate(|word| word.silent = true);
     }

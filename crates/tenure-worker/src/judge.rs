@@ -63,7 +63,10 @@ fn match_failure(ctx: &Ctx, said: &Said, rules: &RuleTable, error_wait: Duration
             ctx.say_of_gate(|word| word.silent = word.health.is_none());
             match failed(ctx, said, Class::Transient, Some("store_unavailable"), roll) {
                 retry @ Ending::Retry { .. } => retry,
-                _ => Ending::Snoozed { delay: error_wait },
+                _ => {
+                    tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), error = said.message, "the store did not answer the handler: its job is put aside");
+                    Ending::Snoozed { delay: error_wait }
+                }
             }
         }
     };

@@ -314,8 +314,8 @@ impl Loop {
             if lane.pushed.is_some_and(|at| at.elapsed() < PUSH_EVERY) {
                 continue;
             }
-            lane.pushed = Some(Instant::now());
             self.shared.store.push_idle(&lane.queue).await?;
+            lane.pushed = Some(Instant::now());
             asked = true;
         }
         Ok(asked)

@@ -104,8 +104,8 @@ impl Database {
     /// (the panic goes on in the caller). It is run to its end also when its caller stops waiting.
     ///
     /// Talk to others before, not inside: on SQLite everybody who writes waits for `work`, on Postgres whoever wants the
-    /// same rows. An error of a statement that `work` keeps to itself ends the transaction all the same: then the answer
-    /// is `Conflict`, and nothing is kept.
+    /// same rows. An error of a statement that `work` keeps to itself ends the transaction all the same: what follows it
+    /// is refused with the same words, nothing is kept, and that is the answer.
     pub async fn transaction<T, E, F>(&self, work: F) -> Result<T, E>
     where
         T: Send + 'static,

@@ -9,6 +9,7 @@
 //! - `watch`, `board`: what is known, read from the journal
 //! - `screen`, `frame`, `styled`: what is seen meanwhile
 //! - `proof`, `summary`: what was seen at the end
+//! - `products`: the products of `apps/`, shown instead of the shop
 
 mod board;
 mod catalogue;
@@ -20,6 +21,7 @@ mod kinds;
 mod orders;
 mod outlet;
 mod part;
+mod products;
 mod proof;
 mod screen;
 mod source;
@@ -54,6 +56,8 @@ Examples:
   tenure demo           watch it live; after the story orders keep coming until Ctrl-C
   tenure demo --once    end when everything was shown
   tenure demo --json    the result as one JSON object
+  tenure demo coins     one of the products in apps/, with its simulated outside world
+  tenure demo all --once --json
 
 What happens: a shop's jobs on one SQLite file in a temporary directory, worked on by several processes of this
 program. One is killed with -9 while it runs several jobs, and others finish them. One is frozen past its lease
@@ -75,6 +79,10 @@ const BREATH: Duration = Duration::from_millis(1_500);
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
+    /// What to show instead of the shop: coins, links, diamonds, tasks, passport, or all of them
+    #[arg(value_name = "PRODUCT", hide_possible_values = true)]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(products::names()))]
+    product: Option<String>,
     /// End when everything was shown, also on a terminal
     #[arg(long)]
     once: bool,
@@ -86,9 +94,10 @@ pub(crate) fn run(args: &DemoArgs, out: &mut Output) -> Result<Answer, Failure> 
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("runtime", exit::STORE, "no runtime").caused_by(&error))?;
     let ran = runtime.block_on(async {
-        match &args.part.part {
-            Some(name) => part::run(&args.part, name).await,
-            None => play(args.once, out).await,
+        match (&args.part.part, &args.product) {
+            (Some(name), _) => part::run(&args.part, name).await,
+            (None, Some(product)) => products::play(product, args.once, out).await,
+            (None, None) => play(args.once, out).await,
         }
     });
     // What still runs after an error must not keep the process.
@@ -107,7 +116,7 @@ async fn play(once: bool, out: &mut Output) -> Result<Answer, Failure> {
         outlet = Outlet::open(&stage) => outlet?,
         () = audience.watch() => return Ok(stopped(audience, once)),
     };
-    let dashboard = Dashboard::open(&stage);
+    let dashboard = Dashboard::open(&stage.store);
     board.open_dashboard(dashboard.as_ref().map(|dashboard| dashboard.url.as_str()));
     // Ends when dropped.
     let mut watching = JoinSet::new();

@@ -26,6 +26,7 @@ mod partitions;
 mod place;
 mod postgres;
 mod precedence;
+mod products;
 mod queues;
 mod receiver;
 mod run;

@@ -6,13 +6,14 @@ import { open, watched } from "./browser.mjs";
 
 const folder = process.argv[2] ?? "target/screens";
 mkdirSync(folder, { recursive: true });
-const first = (path) => async (server) => (await call(server, "GET", path)).items[0].id;
+const newest = async (server, path) => (await call(server, "GET", path)).items.at(0).id;
+const oldest = async (server, path) => (await call(server, "GET", path)).items.at(-1).id;
 const pages = {
   coins: async () => "/gates",
-  links: async (server) => `/runs/${await first("/v1/runs?state=succeeded")(server)}`,
-  diamonds: async (server) => `/runs/${await first("/v1/runs")(server)}`,
-  tasks: async (server) => `/jobs/${await first("/v1/jobs?kind=task.fetch&state=succeeded")(server)}`,
-  passport: async () => "/webhooks",
+  links: async () => "/gates",
+  diamonds: async (server) => `/runs/${await newest(server, "/v1/runs")}`,
+  tasks: async (server) => `/jobs/${await oldest(server, "/v1/jobs?kind=task.fetch&state=succeeded")}`,
+  passport: async () => "/jobs",
 };
 const browser = await open();
 try {

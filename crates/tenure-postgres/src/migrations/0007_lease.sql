@@ -105,9 +105,9 @@ end $$;
 -- to 0 (that would switch it off), never above what the user has set.
 --
 -- _health and _hold_ms are what the holder says of its gate: 1 it did well, 2 it did not, null it was not asked; and for how
--- long it wants silence.
+-- long it wants silence, a day at most.
 create function tenure.complete_in(
-  _worker int, _lease bigint, _job uuid, _result jsonb default null, _usage jsonb default null, _now timestamptz default null, _health smallint default 1,
+  _worker int, _lease bigint, _job uuid, _result jsonb default null, _usage jsonb default null, _now timestamptz default null, _health int default 1,
   _hold_ms bigint default null)
   returns void language plpgsql as $$
 declare
@@ -129,7 +129,7 @@ begin
     on conflict do nothing returning attempt.job
   ), left_gate as (
     insert into tenure.gate_event (gate, lease, at, health, hold_until)
-    select l.gates[array_position(l.jobs, a.job)], _lease, moment, _health, moment + _hold_ms * interval '1 ms' from a join tenure.lease l on l.no = _lease where l.gates[array_position(l.jobs, a.job)] is not null
+    select l.gates[array_position(l.jobs, a.job)], _lease, moment, _health, moment + case when _hold_ms > 86400000 then 86400000 else _hold_ms end * interval '1 ms' from a join tenure.lease l on l.no = _lease where l.gates[array_position(l.jobs, a.job)] is not null
   )
   insert into tenure.journal (at, worker, event, lease, jobs) select moment, _worker, 11, _lease, array[a.job] from a;
   if found then

@@ -28,8 +28,8 @@ end $$;
 -- completed, all in the caller's transaction. TN412 is raised when it is another page's turn, TN409 when the partition has
 -- ended, and what tenure.complete_in raises: the transaction can only be rolled back then.
 create function tenure.advance_page(
-  _worker int, _lease bigint, _job uuid, _rows bigint, _next uuid default null, _now timestamptz default null, _usage jsonb default null, _health smallint default 1,
-  _hold_ms bigint default null)
+  _worker int, _lease bigint, _job uuid, _rows bigint, _next uuid default null, _now timestamptz default null, _usage jsonb default null, _health int default 1,
+  _hold_ms bigint default null, _result jsonb default null)
   returns void language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
@@ -60,7 +60,7 @@ begin
   if _next is not null then
     perform tenure.add_page(_job, _next, format('%s:%s:%s', at.run, at.partition, at.page_offset + _rows), moment);
   end if;
-  perform tenure.complete_in(_worker, _lease, _job, null, _usage, _now, _health, _hold_ms);
+  perform tenure.complete_in(_worker, _lease, _job, _result, _usage, _now, _health, _hold_ms);
 end $$;
 
 -- Whether it is this page's turn: `limit` then, or where its partition goes on, or neither: it has ended. The first page

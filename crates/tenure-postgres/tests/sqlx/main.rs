@@ -94,11 +94,20 @@ async fn rows_and_completion_commit_together_and_a_stale_lease_stops_both() {
     let job = claimed.jobs[0].id;
     let mut tx = world.sqlx.begin().await.expect("begin");
     sqlx::query("insert into effect select id from tenure.job").execute(&mut *tx).await.expect("insert");
-    complete_in(&mut tx, &CompleteJob { result: Some(Json::null()), ..CompleteJob::new(worker, claimed.lease, job) })
-        .await
-        .expect("complete");
+    complete_in(
+        &mut tx,
+        &CompleteJob {
+            result: Some(Json::null()),
+            usage: Some(Json::parse("usage", r#"{"calls": 3}"#).expect("JSON")),
+            ..CompleteJob::new(worker, claimed.lease, job)
+        },
+    )
+    .await
+    .expect("complete");
     tx.commit().await.expect("commit");
-    assert_eq!(world.store.show_job(&Sight::All, job).await.expect("show").summary.state, State::Succeeded);
+    let shown = world.store.show_job(&Sight::All, job).await.expect("show");
+    assert_eq!(shown.summary.state, State::Succeeded);
+    assert_eq!(shown.attempts[0].usage.as_ref().map(Json::as_str), Some(r#"{"calls": 3}"#));
 
     let mut tx = world.sqlx.begin().await.expect("begin");
     sqlx::query("insert into effect select id from tenure.job").execute(&mut *tx).await.expect("insert");

@@ -6,4 +6,5 @@ mod faults;
 mod files;
 mod guarantees;
 mod readme;
+mod seeds;
 mod sql;

@@ -1,6 +1,6 @@
 //! [`Tx`]: an open transaction of either store, and what is done in it.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use tenure_core::{NewJob, Timestamp};
 use tenure_postgres::PgStore;
@@ -23,8 +23,8 @@ const MAKE_TABLES_LOCK: &str = "select pg_advisory_xact_lock(7400, 8)";
 /// `enqueue(…).within(tx)`, `attempt.complete_in(tx)`, `page.advance(tx, rows)`, `sink.upsert(tx, rows)`.
 pub struct Tx<'t> {
     at: At<'t>,
-    /// A statement was refused: on Postgres nothing can be kept any more, so nothing is kept on SQLite either.
-    refused: Cell<bool>,
+    /// What was refused first: on Postgres nothing can be done or kept from there on, so nothing is on SQLite either.
+    refused: RefCell<Option<StoreError>>,
 }
 
 enum At<'t> {
@@ -34,14 +34,14 @@ enum At<'t> {
 
 impl<'t> Tx<'t> {
     pub(super) fn sqlite(tx: &'t Transaction<'t, 't>) -> Self {
-        Self { at: At::Sqlite(tx), refused: Cell::new(false) }
+        Self { at: At::Sqlite(tx), refused: RefCell::new(None) }
     }
 
     /// Runs a statement; answers how many rows it changed. `Conflict` when a row broke a rule about other rows, `Invalid`
     /// for what a table's checks refuse, `Schema` for a statement that does not fit the database.
     #[expect(clippy::needless_pass_by_value, reason = "a row is given away: `execute(sql, row![1, 2])`")]
     pub fn execute(&self, sql: &str, params: Row) -> Result<u64, StoreError> {
-        self.noted(match &self.at {
+        self.noted(|| match &self.at {
             At::Postgres { tx, runtime } => runtime.block_on(tx.execute(sql, &params)),
             At::Sqlite(tx) => tx.execute(sql, &params),
         })
@@ -50,7 +50,7 @@ impl<'t> Tx<'t> {
     /// Runs a statement that answers rows.
     #[expect(clippy::needless_pass_by_value, reason = "a row is given away: `execute(sql, row![1, 2])`")]
     pub fn query(&self, sql: &str, params: Row) -> Result<Vec<Record>, StoreError> {
-        self.noted(match &self.at {
+        self.noted(|| match &self.at {
             At::Postgres { tx, runtime } => runtime.block_on(tx.query(sql, &params)),
             At::Sqlite(tx) => tx.query(sql, &params),
         })
@@ -76,7 +76,7 @@ impl<'t> Tx<'t> {
     }
 
     pub(super) fn make_tables(&self, sql: &str) -> Result<(), StoreError> {
-        self.noted(match &self.at {
+        self.noted(|| match &self.at {
             At::Postgres { tx, runtime } => runtime.block_on(async {
                 tx.execute_all(MAKE_TABLES_LOCK).await?;
                 tx.execute_all(sql).await
@@ -85,8 +85,13 @@ impl<'t> Tx<'t> {
         })
     }
 
-    fn noted<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
-        self.refused.set(self.refused.get() || answer.is_err());
+    /// Does something unless something was refused before, and remembers when it is refused.
+    fn noted<T>(&self, act: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Some(before) = &*self.refused.borrow() {
+            return Err(before.repeat());
+        }
+        let answer = act();
+        *self.refused.borrow_mut() = answer.as_ref().err().map(StoreError::repeat);
         answer
     }
 }
@@ -94,12 +99,9 @@ impl<'t> Tx<'t> {
 /// Does the work, and refuses to keep it when a statement of it was refused.
 pub(super) fn checked<T, E: From<StoreError>>(tx: &Tx<'_>, work: impl FnOnce(&Tx<'_>) -> Result<T, E>) -> Result<T, E> {
     let answer = work(tx)?;
-    match tx.refused.get() {
-        true => {
-            Err(StoreError::Conflict("a statement was refused in this transaction: nothing of it is kept".into())
-                .into())
-        }
-        false => Ok(answer),
+    match tx.refused.take() {
+        Some(refused) => Err(refused.into()),
+        None => Ok(answer),
     }
 }
 
@@ -113,7 +115,8 @@ where
     let (mut own, runtime) = (store.own().await?, Handle::current());
     let worked = tokio::task::spawn_blocking(move || {
         let tx = runtime.block_on(own.begin())?;
-        let answer = checked(&Tx { at: At::Postgres { tx: &tx, runtime: &runtime }, refused: Cell::new(false) }, work);
+        let answer =
+            checked(&Tx { at: At::Postgres { tx: &tx, runtime: &runtime }, refused: RefCell::new(None) }, work);
         match answer {
             Ok(answer) => runtime.block_on(tx.commit()).map(|()| answer).map_err(E::from),
             Err(error) => {
@@ -140,7 +143,7 @@ impl UserTx<Database> for &Tx<'_> {
         T: Send + 'static,
         F: FnOnce(Result<Vec<Enqueued>, StoreError>) -> T + Send + 'static,
     {
-        then(self.noted(match &self.at {
+        then(self.noted(|| match &self.at {
             At::Postgres { tx, runtime } => runtime.block_on(tx.enqueue(&jobs)),
             At::Sqlite(tx) => tx.enqueue(&jobs),
         }))
@@ -151,7 +154,7 @@ impl UserTx<Database> for &Tx<'_> {
         T: Send + 'static,
         F: FnOnce(Result<(), StoreError>) -> T + Send + 'static,
     {
-        then(self.noted(match &self.at {
+        then(self.noted(|| match &self.at {
             At::Postgres { tx, runtime } => runtime.block_on(tx.complete(&request)),
             At::Sqlite(tx) => tx.complete(&request),
         }))
@@ -162,7 +165,7 @@ impl UserTx<Database> for &Tx<'_> {
         T: Send + 'static,
         F: FnOnce(Result<(), StoreError>) -> T + Send + 'static,
     {
-        then(self.noted(match &self.at {
+        then(self.noted(|| match &self.at {
             At::Postgres { tx, runtime } => runtime.block_on(tx.advance_page(&request)),
             At::Sqlite(tx) => Transaction::advance_page(tx, &request),
         }))
@@ -173,7 +176,7 @@ impl UpsertTx<Database> for &Tx<'_> {
     type Reply<T: Send + 'static> = T;
 
     fn upsert_rows(self, sink: &Sink, rows: Vec<Row>) -> Result<Upserted, StoreError> {
-        self.noted(match &self.at {
+        self.noted(|| match &self.at {
             At::Postgres { tx, runtime } => runtime.block_on(tx.upsert(sink, &rows)),
             At::Sqlite(tx) => tenure_sqlite::sink::upsert(tx, sink, &rows),
         })

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const MANIFEST: &str = r#"[package]
 name = "user"
@@ -106,7 +107,8 @@ fn put(directory: &Path, name: &str, text: &str) {
     if fs::read_to_string(directory.join(name)).is_ok_and(|there| there == text) {
         return;
     }
-    let draft = directory.join(format!("{name}.{}", std::process::id()));
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let draft = directory.join(format!("{name}.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst)));
     fs::write(&draft, text).unwrap();
     fs::rename(draft, directory.join(name)).unwrap();
 }

@@ -1,13 +1,13 @@
 //! The dashboard of the demo: on this machine, without keys, for as long as the demo lasts.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use tenure_server::options::PORT;
 use tenure_server::{Auth, Options, Server};
+use tenure_store::Store;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-
-use super::stage::Stage;
 
 /// The dashboard, served.
 pub(super) struct Dashboard {
@@ -18,10 +18,10 @@ pub(super) struct Dashboard {
 
 impl Dashboard {
     /// Serves it on the usual port, or on any that is free when somebody has that one; `None` when there is none.
-    pub(super) fn open(stage: &Stage) -> Option<Self> {
+    pub(super) fn open(store: &Arc<dyn Store>) -> Option<Self> {
         let bind = |port| {
             let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-            Server::bind(&stage.store, Options { listen, auth: Auth::Open, ..Options::default() })
+            Server::bind(store, Options { listen, auth: Auth::Open, ..Options::default() })
         };
         let server = bind(PORT).or_else(|_| bind(0)).ok()?.with_pages(tenure_dashboard::router);
         let url = format!("http://{}", server.address());

@@ -75,7 +75,7 @@ pub(super) fn store(dir: &Path) -> Result<SqliteStore, Failure> {
 }
 
 impl TempDir {
-    fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, Failure> {
         let mut random = [0; 6];
         let none =
             |error| Failure::new("random", exit::STORE, "no random bits for a directory's name").caused_by(&error);
