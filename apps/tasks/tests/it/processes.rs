@@ -22,10 +22,10 @@ kit::on_each_store_for_processes! {
     a_worker_that_is_told_to_stop_drains,
 }
 
-/// With a lease of a second instead of the seed's minute.
+/// With a lease of two seconds instead of the seed's minute.
 async fn scene(place: Place) -> Scene {
     let mut scene = Scene::new(place).await;
-    scene.settings.lease = Duration::from_secs(1);
+    scene.settings.lease = Duration::from_secs(2);
     scene
 }
 
