@@ -84,7 +84,14 @@ async fn a_page_that_commits_late_ends_with_its_run() {
     let claimed = scene.claim(worker, 9).await.expect("both are due");
     let mut client = scene.client().await;
     let user = client.transaction().await.expect("begin");
-    let request = AdvancePage { page: CompleteJob::new(worker, claimed.lease, page.id), rows: 30, next: Some(next.id) };
+    let [result, usage] =
+        [r#"{"rows": 30}"#, r#"{"calls": 2}"#].map(|text| Some(Json::parse("said", text).expect("JSON")));
+    let said = CompleteJob {
+        result: result.clone(),
+        usage: usage.clone(),
+        ..CompleteJob::new(worker, claimed.lease, page.id)
+    };
+    let request = AdvancePage { page: said, rows: 30, next: Some(next.id) };
     tx::advance_page(&user, &request).await.expect("advance");
     scene.end(worker, claimed.lease, broken.id, Ending::Failed { error: Json::null() }).await;
     fold_all(&scene).await;
@@ -93,6 +100,9 @@ async fn a_page_that_commits_late_ends_with_its_run() {
     fold_all(&scene).await;
     assert_eq!(scene.state(next.id).await, "canceled");
     assert_eq!(counts(&scene, run.id).await, (RunState::Failed, 1, 1));
+    // What was said with the page is kept with it.
+    let shown = scene.store.show_job(&Sight::All, page.id).await.expect("show");
+    assert_eq!((shown.attempts[0].result.clone(), shown.attempts[0].usage.clone()), (result, usage));
     scene.assert_sound().await;
 }
 
