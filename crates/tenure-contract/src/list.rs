@@ -68,6 +68,7 @@ macro_rules! each_case {
             a_claim_sent_twice_gets_other_jobs,
             a_clock_that_goes_back_hides_no_job,
             concurrent_claims_share_no_job,
+            a_claim_is_bounded_by_the_bytes_of_its_payloads,
             // renew
             a_renewal_pushes_the_deadline_out,
             a_stale_worker_cannot_renew_while_its_successor_runs,

@@ -40,7 +40,7 @@ impl Failure<'_> {
             text += &format!(",\"causes\":[{}]", causes.join(","));
         }
         match self.details {
-            Some(details) if text.len() + details.as_str().len() + 20 <= bytes => {
+            Some(details) if text.len() + details.bytes() + 20 <= bytes => {
                 text += &format!(",\"details\":{details}");
             }
             Some(_) => text += ",\"details\":\"too large to keep\"",

@@ -1,64 +1,94 @@
 //! JSON that both databases can hold and give back: checked text, not a tree.
 //!
-//! Payloads, results and errors pass through as text, so nothing is parsed twice on the hot path. What is refused here
-//! has stopped other queues: a NUL or a lone surrogate that `jsonb` cannot store leaves a job running for ever, nesting
-//! without end exhausts a stack, and `1e100000` is ten bytes that read back as a hundred thousand.
+//! Payloads, results and errors pass through as text, so nothing is parsed twice on the hot path. Refused is what has
+//! stopped other queues: a NUL or a lone surrogate that `jsonb` cannot store leaves a job running for ever, nesting
+//! without end exhausts a stack, and `1e-16383` is eight bytes that Postgres writes out as sixteen thousand.
+//!
+//! Postgres stores numbers as decimals and writes them without an exponent, so a document grows between the request
+//! and every later read. All limits are therefore checked against the *written-out size*: the bytes of the text that
+//! Postgres gives back.
+
+mod scanner;
 
 use std::fmt;
 
 use crate::invalid::Invalid;
+use scanner::Scanner;
 
-/// Largest payload, in bytes of text.
+/// Largest payload, in bytes of text, as sent and as written out.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// Deepest nesting of arrays and objects.
 pub const DEPTH_MAX: usize = 64;
+/// Most digits of a number without its exponent. The shortest text of any 64-bit float needs at most 341.
+pub const NUMBER_DIGITS_MAX: usize = 400;
 
 /// A checked JSON document, as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Json(Box<str>);
+#[derive(Debug, Clone)]
+pub struct Json {
+    text: Box<str>,
+    written_out: usize,
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Json {}
 
 impl Json {
     /// Checks `text`; `field` names it in the refusal.
     pub fn parse(field: &'static str, text: impl Into<Box<str>>) -> Result<Self, Invalid> {
         let text = text.into();
-        let mut scanner = Scanner { bytes: text.as_bytes(), at: 0 };
-        let checked = scanner.value(1).and_then(|()| {
-            scanner.white();
-            if scanner.at == scanner.bytes.len() { Ok(()) } else { Err("it goes on after its end") }
-        });
-        match checked {
-            Ok(()) => Ok(Self(text)),
-            Err(why) => Err(Invalid::new(field, &text, format!("{why} (at byte {})", scanner.at))),
+        let mut scanner = Scanner::new(&text);
+        match scanner.document() {
+            Ok(()) => {
+                let written_out = scanner.written_out();
+                Ok(Self { text, written_out })
+            }
+            Err(why) => Err(Invalid::new(field, &text, format!("{why} (at byte {})", scanner.at()))),
         }
     }
 
     /// Takes text as it came from a store, unchecked: it was checked on its way in.
     pub fn from_store(text: impl Into<Box<str>>) -> Self {
-        Self(text.into())
+        let text = text.into();
+        Self { written_out: text.len(), text }
     }
 
     /// `null`.
     pub fn null() -> Self {
-        Self("null".into())
+        Self::from_store("null")
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
-    /// Refuses a document of more than `max` bytes.
+    /// Bytes of the longer of both texts: the one that was sent and the one that Postgres writes out.
+    pub fn bytes(&self) -> usize {
+        self.text.len().max(self.written_out)
+    }
+
+    /// Refuses a document of more than `max` bytes, as sent or as written out.
     pub fn check_bytes(&self, field: &'static str, max: usize) -> Result<(), Invalid> {
-        if self.0.len() <= max {
+        if self.bytes() <= max {
             return Ok(());
         }
-        Err(Invalid::new(field, format!("of {} bytes", self.0.len()), format!("it is at most {max} bytes of JSON")))
+        Err(Invalid::new(field, format!("of {} bytes", self.bytes()), format!("it is at most {max} bytes of JSON")))
+    }
+
+    /// Names and numbers of the members of an object whose values are numbers. Empty for any other document.
+    pub fn figures(&self) -> Vec<(String, f64)> {
+        Scanner::new(&self.text).figures().unwrap_or_default()
     }
 }
 
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -80,182 +110,6 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
-/// A recursive-descent check of RFC 8259 with our limits; builds nothing.
-struct Scanner<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-type Checked = Result<(), &'static str>;
-
-impl Scanner<'_> {
-    fn value(&mut self, depth: usize) -> Checked {
-        self.white();
-        match self.peek() {
-            Some(b'{') => self.object(depth),
-            Some(b'[') => self.array(depth),
-            Some(b'"') => self.string(),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word(b"true"),
-            Some(b'f') => self.word(b"false"),
-            Some(b'n') => self.word(b"null"),
-            _ => Err("it is not JSON: a value is expected"),
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Checked {
-        self.deeper(depth)?;
-        if self.took(b'}') {
-            return Ok(());
-        }
-        loop {
-            self.white();
-            if self.peek() != Some(b'"') {
-                return Err("it is not JSON: a member's name is expected");
-            }
-            self.string()?;
-            if !self.took(b':') {
-                return Err("it is not JSON: a colon is expected");
-            }
-            self.value(depth + 1)?;
-            if !self.took(b',') {
-                break;
-            }
-        }
-        if self.took(b'}') { Ok(()) } else { Err("it is not JSON: an object is not closed") }
-    }
-
-    fn array(&mut self, depth: usize) -> Checked {
-        self.deeper(depth)?;
-        if self.took(b']') {
-            return Ok(());
-        }
-        loop {
-            self.value(depth + 1)?;
-            if !self.took(b',') {
-                break;
-            }
-        }
-        if self.took(b']') { Ok(()) } else { Err("it is not JSON: an array is not closed") }
-    }
-
-    fn deeper(&mut self, depth: usize) -> Checked {
-        const _: () = assert!(DEPTH_MAX == 64, "the sentence below names the limit");
-        self.at += 1;
-        if depth > DEPTH_MAX { Err("JSON is nested at most 64 deep") } else { Ok(()) }
-    }
-
-    fn string(&mut self) -> Checked {
-        self.at += 1;
-        while let Some(byte) = self.peek() {
-            self.at += 1;
-            match byte {
-                b'"' => return Ok(()),
-                b'\\' => self.escape()?,
-                0..=0x1f => return Err("it is not JSON: a control character in a string is not escaped"),
-                _ => {}
-            }
-        }
-        Err("it is not JSON: a string is not closed")
-    }
-
-    fn escape(&mut self) -> Checked {
-        let byte = self.peek();
-        self.at += 1;
-        match byte {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(()),
-            Some(b'u') => match self.hex4()? {
-                0 => Err("the NUL character cannot be stored"),
-                0xdc00..=0xdfff => Err("half a surrogate pair cannot be stored"),
-                0xd800..=0xdbff => match (self.bytes.get(self.at), self.bytes.get(self.at + 1)) {
-                    (Some(b'\\'), Some(b'u')) => {
-                        self.at += 2;
-                        if (0xdc00..=0xdfff).contains(&self.hex4()?) {
-                            Ok(())
-                        } else {
-                            Err("half a surrogate pair cannot be stored")
-                        }
-                    }
-                    _ => Err("half a surrogate pair cannot be stored"),
-                },
-                _ => Ok(()),
-            },
-            _ => Err("it is not JSON: an escape is unknown"),
-        }
-    }
-
-    fn hex4(&mut self) -> Result<u32, &'static str> {
-        let digits = self.bytes.get(self.at..self.at + 4).and_then(|d| std::str::from_utf8(d).ok());
-        let digits = digits.filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
-        let value =
-            digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or("it is not JSON: \\u needs four digits")?;
-        self.at += 4;
-        Ok(value)
-    }
-
-    fn number(&mut self) -> Checked {
-        let start = self.at;
-        self.took_byte(b'-');
-        let leading_zero = self.peek() == Some(b'0');
-        let whole = self.digits();
-        if whole == 0 || (leading_zero && whole > 1) {
-            return Err("it is not JSON: a number is malformed");
-        }
-        if self.took_byte(b'.') && self.digits() == 0 {
-            return Err("it is not JSON: a number is malformed");
-        }
-        if self.took_byte(b'e') || self.took_byte(b'E') {
-            let _ = self.took_byte(b'+') || self.took_byte(b'-');
-            if self.digits() == 0 {
-                return Err("it is not JSON: a number is malformed");
-            }
-        }
-        let text = std::str::from_utf8(&self.bytes[start..self.at]).unwrap_or_default();
-        // Rust reads what is too large as infinity; Postgres would spell all its digits out.
-        match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(()),
-            _ => Err("a number lies outside of what a 64-bit float can hold"),
-        }
-    }
-
-    fn word(&mut self, word: &[u8]) -> Checked {
-        if self.bytes[self.at..].starts_with(word) {
-            self.at += word.len();
-            return Ok(());
-        }
-        Err("it is not JSON: a value is expected")
-    }
-
-    fn digits(&mut self) -> usize {
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        self.at - start
-    }
-
-    fn white(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
-
-    fn took(&mut self, byte: u8) -> bool {
-        self.white();
-        self.took_byte(byte)
-    }
-
-    fn took_byte(&mut self, byte: u8) -> bool {
-        let took = self.peek() == Some(byte);
-        self.at += usize::from(took);
-        took
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,7 +122,9 @@ mod tests {
             "-0",
             "0.5",
             "1e308",
-            "-1.5E-400",
+            "-1.5E-300",
+            "5e-324",
+            "4.9406564584124654e-324",
             r#""""#,
             r#""\u00e9 \ud83d\ude00 \\ \/""#,
             "[]",
@@ -289,6 +145,12 @@ mod tests {
             (r#""\udc00""#, "surrogate"),
             ("1e309", "64-bit float"),
             ("[1e100000]", "64-bit float"),
+            ("1e99999999999999999999", "64-bit float"),
+            ("1e-399", "64-bit float"),
+            ("1e-16383", "400 digits"),
+            ("0e-16383", "400 digits"),
+            (&format!("0.{}", "1".repeat(400)), "400 digits"),
+            (&format!("1{}", "0".repeat(400)), "64-bit float"),
             (&format!("{}{}", "[".repeat(65), "]".repeat(65)), "64 deep"),
             (&"[".repeat(1_000_000), "64 deep"),
         ] {
@@ -342,5 +204,39 @@ mod tests {
         let json = Json::parse("payload", format!("\"{}\"", "x".repeat(98))).unwrap();
         assert_eq!(json.check_bytes("payload", 100), Ok(()));
         assert_eq!(json.check_bytes("payload", 99).unwrap_err().value, "`of 100 bytes`");
+    }
+
+    /// What PostgreSQL 15 answers to `select $1::jsonb::text`.
+    #[test]
+    fn the_written_out_size_is_that_of_the_text_postgres_gives_back() {
+        for (sent, written) in [
+            ("[1,2,  3]", "[1, 2, 3]"),
+            (r#"{"a":1,"b":[],"c":{}}"#, r#"{"a": 1, "b": [], "c": {}}"#),
+            ("1e3", "1000"),
+            ("-1.5e-3", "-0.0015"),
+            ("0.001e5", "100"),
+            ("12.3400", "12.3400"),
+            ("0e5", "0"),
+            ("0.00e-2", "0.0000"),
+            ("1E+2", "100"),
+            ("123e-2", "1.23"),
+            ("[true,false,null,\"x\"]", "[true, false, null, \"x\"]"),
+        ] {
+            let json = Json::parse("payload", sent).unwrap();
+            assert_eq!(json.written_out, written.len(), "{sent}");
+        }
+        assert_eq!(Json::parse("payload", "1e308").unwrap().bytes(), 309);
+        let many = Json::parse("payload", format!("[{}1]", "1e308,".repeat(4_000))).unwrap();
+        assert!(many.check_bytes("payload", PAYLOAD_BYTES_MAX).is_err(), "{} bytes", many.bytes());
+    }
+
+    #[test]
+    fn figures_are_the_numbers_of_an_object_by_their_names() {
+        let figures = |text: &str| Json::parse("usage", text).unwrap().figures();
+        assert_eq!(
+            figures(r#"{"a": 1, "b": [2], "\u00e4\ud83d\ude00\n": -2.5e1, "c": "3", "": 0}"#),
+            [("a".to_owned(), 1.0), ("ä😀\n".to_owned(), -25.0), (String::new(), 0.0)]
+        );
+        assert!(figures("[1]").is_empty() && figures("{}").is_empty() && figures("1").is_empty());
     }
 }

@@ -25,6 +25,7 @@ mod sigterm_no_store;
 mod silence;
 mod snapshot;
 mod terminations;
+mod values;
 mod wakeups;
 mod worker_clocks;
 
@@ -67,6 +68,7 @@ pub const ROWS: &[Row] = &[
     gates::BREAKER,
     runs::FAN_IN,
     broker::ROW,
+    values::ROW,
     runs::PAGES,
 ];
 

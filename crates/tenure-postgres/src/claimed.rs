@@ -6,6 +6,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use tenure_core::json::PAYLOAD_BYTES_MAX;
 use tenure_core::{Backoff, Invalid, JobId, Json, KindName, LeaseNo, Line, Rules, TenantName, Timestamp};
 use tenure_store::StoreError;
 use tenure_store::lease::{Claimed, ClaimedJob};
@@ -80,7 +81,7 @@ fn claimed_job(row: &Row, at: &Places, line: Option<&Line>, names: &mut Names) -
         id: job_id(row, at.job)?,
         tenant: shared(&mut names.tenant, get(row, at.tenant)?, TenantName::as_str)?,
         kind: shared(&mut names.kind, get(row, at.kind)?, KindName::as_str)?,
-        payload: Json::from_store(get::<String>(row, at.payload)?),
+        payload: Json::from_store(get::<Option<String>>(row, at.payload)?.ok_or_else(payload_too_long)?),
         priority: priority(row, at.priority)?,
         attempt: count(row, at.attempt)?,
         losses: count(row, at.losses)?,
@@ -91,6 +92,10 @@ fn claimed_job(row: &Row, at: &Places, line: Option<&Line>, names: &mut Names) -
         run_at: time(row, at.run_at)?,
         created_at: time(row, at.created_at)?,
     })
+}
+
+fn payload_too_long() -> StoreError {
+    StoreError::Corrupt(format!("the payload is longer than {PAYLOAD_BYTES_MAX} bytes when it is written out"))
 }
 
 /// The names of the row before.

@@ -42,6 +42,8 @@ pub(crate) struct Columns<'a> {
     parts: Option<Vec<String>>,
     /// Empty as long as nobody has one.
     callbacks: Option<Vec<Option<&'a str>>>,
+    /// KiB of each payload's text, rounded up.
+    kibs: Vec<i16>,
     now: Option<Moment>,
 }
 
@@ -74,6 +76,7 @@ impl<'a> Columns<'a> {
         self.queues.push(job.queue.as_str());
         self.kinds.push(job.kind.as_str());
         self.payloads.push(job.payload.as_str());
+        self.kibs.push(i16::try_from(job.payload.bytes().div_ceil(1 << 10)).unwrap_or(i16::MAX).max(1));
         self.priorities.push(job.priority.get().into());
         self.run_ats.push(run_at);
         self.delays.push(delay);
@@ -103,13 +106,14 @@ impl<'a> Columns<'a> {
             (&self.keys, Type::TEXT_ARRAY),
             (&self.idempotency_keys, Type::TEXT_ARRAY),
         ];
-        let parts: [Param<'_>; 2] = [(&self.parts, Type::TEXT_ARRAY), (&self.callbacks, Type::TEXT_ARRAY)];
+        let parts: [Param<'_>; 3] =
+            [(&self.parts, Type::TEXT_ARRAY), (&self.callbacks, Type::TEXT_ARRAY), (&self.kibs, Type::INT2_ARRAY)];
         [self.plain().as_slice(), &keys, &self.rest(), &parts].concat()
     }
 
     /// The parameters of `enqueue_plain.sql`.
     pub(crate) fn plain_params(&self) -> Vec<Param<'_>> {
-        [self.plain().as_slice(), &self.rest()].concat()
+        [self.plain().as_slice(), &self.rest(), &[(&self.kibs as _, Type::INT2_ARRAY)]].concat()
     }
 
     fn plain(&self) -> [Param<'_>; 13] {

@@ -36,6 +36,8 @@ use crate::store::PgStore;
 const FLIGHTS: u32 = 2;
 /// Jobs that travel together, and from which on an enqueue travels alone.
 const TOGETHER_MAX: usize = 100;
+/// Bytes of payloads after which no further enqueue joins a call. A large payload travels alone or last.
+const TOGETHER_BYTES_MAX: usize = 1 << 20;
 /// Calls on their way beside those, of enqueues that were or would be refused.
 const ALONE: usize = 1;
 /// Tenants and queues that are remembered as full. Beyond that all are forgotten, and refused once more in company.
@@ -169,10 +171,12 @@ impl Gather {
     /// What goes with the next call; nothing is left to do when it is empty, and then the flight is over.
     fn next(&self) -> Vec<Request> {
         let mut waiting = self.lock();
-        let mut jobs = 0;
+        let (mut jobs, mut bytes) = (0, 0);
         let fits = waiting.requests.iter().take_while(|request| {
             jobs += request.jobs.len();
-            jobs <= TOGETHER_MAX
+            let fits = jobs <= TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX;
+            bytes += request.jobs.iter().map(|job| job.payload.bytes()).sum::<usize>();
+            fits
         });
         let many = fits.count();
         let next: Vec<Request> = waiting.requests.drain(..many).collect();

@@ -9,7 +9,6 @@ use tenure_store::record::{AttemptRecord, JobFilter, JobRecord, JobSummary, Jobs
 use tenure_store::{JobStore, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use uuid::Uuid;
 
 use crate::call::{Failed, Param};
 use crate::enqueue::{Columns, answers, is_plain};
@@ -66,9 +65,12 @@ impl JobStore for PgStore {
     }
 
     async fn show_job(&self, sight: &Sight, job: JobId) -> Result<JobRecord, StoreError> {
-        let rows = self.show(sight, &[*job.as_uuid()]).await?;
+        let tenant = tenant(sight);
+        let ids = vec![*job.as_uuid()];
+        let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&tenant, Type::TEXT)];
+        let rows = self.call_within(tenant.as_deref(), Desk::Long, statement::SHOW_JOBS, &params).await?;
         let row = rows.first().ok_or_else(|| StoreError::NotFound(format!("job {job}")))?;
-        let (tenant, params) = (tenant(sight), [(job.as_uuid() as _, Type::UUID)]);
+        let params = [(job.as_uuid() as _, Type::UUID)];
         let attempts = self.call_within(tenant.as_deref(), Desk::Long, statement::SHOW_ATTEMPTS, &params).await?;
         record(row, attempts.iter().map(attempt).collect::<Result<_, _>>()?)
     }
@@ -138,12 +140,6 @@ impl PgStore {
             (&now, Type::TIMESTAMPTZ),
         ];
         self.call_past(tenant.as_deref(), Seen::Job(job.as_uuid()), statement, &params).await
-    }
-
-    pub(crate) async fn show(&self, sight: &Sight, ids: &[Uuid]) -> Result<Vec<Row>, StoreError> {
-        let tenant = tenant(sight);
-        let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&tenant, Type::TEXT)];
-        self.call_within(tenant.as_deref(), Desk::Long, statement::SHOW_JOBS, &params).await
     }
 }
 

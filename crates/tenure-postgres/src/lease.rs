@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use tenure_core::{Health, How, JobId, Json, LeaseNo, QueueName, Timestamp, WorkerId};
 use tenure_store::lease::{
-    ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, GateWord, Reclaimed, RenewLeases, Renewed, check_listed,
+    CLAIM_KIB_MAX, ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, GateWord, Reclaimed, RenewLeases, Renewed,
+    check_listed,
 };
 use tenure_store::{LeaseStore, StoreError};
 use tokio_postgres::Row;
@@ -36,6 +37,9 @@ const NEWEST_LEASE: Statement = Statement {
     name: "newest_lease",
     sql: "select case when is_called then last_value else 0 end as newest from tenure.lease_no_seq",
 };
+
+/// [`CLAIM_KIB_MAX`] as a parameter.
+pub(crate) const CLAIM_KIB: i64 = CLAIM_KIB_MAX as i64;
 
 /// A success that says nothing else of its gate: the usual ending, which has a statement of its own.
 fn is_plain_success(end: &EndJob) -> bool {
@@ -184,10 +188,11 @@ impl PgStore {
         floors: ([Option<Timestamp>; 4], [uuid::Uuid; 4]),
     ) -> Result<Option<Claimed>, StoreError> {
         let times: Vec<Option<Moment>> = floors.0.iter().map(|time| time.map(Moment)).collect();
-        let (jobs, queue, limit) = (floors.1.to_vec(), request.queue.as_str(), i64::from(request.limit));
+        let (jobs, queue) = (floors.1.to_vec(), request.queue.as_str());
         let now = self.moment();
         let order: Vec<i16> = request.order().iter().map(|priority| priority.get().into()).collect();
-        let params: [Param<'_>; 7] = [
+        let (limit, careful) = (i64::from(self.careful().limit(request)), self.careful().contains(&request.queue));
+        let params: [Param<'_>; 9] = [
             (&request.worker.0, Type::INT4),
             (&queue, Type::TEXT),
             (&limit, Type::INT8),
@@ -195,15 +200,26 @@ impl PgStore {
             (&jobs, Type::UUID_ARRAY),
             (&now, Type::TIMESTAMPTZ),
             (&order, Type::INT2_ARRAY),
+            (&CLAIM_KIB, Type::INT8),
+            (&careful, Type::BOOL),
         ];
-        let rows = self.call(Desk::Short, statement::CLAIM_JOBS, &params).await?;
+        let rows = match self.try_call(Desk::Short, statement::CLAIM_JOBS, &params).await {
+            Err(failed) if self.careful().learn_failure(&request.queue, &failed) => {
+                return Box::pin(self.claim(request, floors)).await;
+            }
+            rows => rows?,
+        };
         let Some(Answer { claimed, unreadable, due, .. }) = claimed::read(&rows)? else { return Ok(None) };
+        self.careful().learn_success(&request.queue, unreadable.len());
         let Some(claimed) = claimed else {
             self.lines().set_lined(&request.queue);
             return Ok(None);
         };
         let places = claimed.jobs.iter().map(|job| (job.priority, (job.run_at, job.id))).collect();
-        let drained = i64::try_from(rows.len()).unwrap_or(i64::MAX) < limit;
+        // Fewer than asked for are all there are, unless their payloads have filled the claim.
+        let kib: usize = claimed.jobs.iter().map(|job| job.payload.as_str().len().div_ceil(1 << 10).max(1)).sum();
+        let is_full = kib + unreadable.len() >= CLAIM_KIB_MAX as usize;
+        let drained = !is_full && i64::try_from(rows.len()).unwrap_or(i64::MAX) < limit;
         self.floors().learn(&request.queue, &Seen { now: due, places, drained });
         self.fail_unreadable(request.worker, claimed.lease, unreadable).await?;
         Ok(Some(claimed))

@@ -73,6 +73,7 @@ mod rollup;
 mod access;
 mod cache;
 mod call;
+mod careful;
 mod complete;
 mod error;
 mod pool;

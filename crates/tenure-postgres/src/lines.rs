@@ -12,6 +12,7 @@ use tokio_postgres::types::Type;
 
 use crate::call::Param;
 use crate::claimed::{self, Answer};
+use crate::lease::CLAIM_KIB;
 use crate::pool::Desk;
 use crate::statement;
 use crate::store::PgStore;
@@ -48,8 +49,9 @@ impl PgStore {
         let lines: Vec<&str> = shares.iter().map(|share| share.line.as_str()).collect();
         let jobs: Vec<i32> = shares.iter().map(|share| i32::try_from(share.jobs).unwrap_or(i32::MAX)).collect();
         let order: Vec<i16> = request.order().iter().map(|priority| priority.get().into()).collect();
-        let (queue, limit, now) = (request.queue.as_str(), i64::from(request.limit), self.moment());
-        let params: [Param<'_>; 7] = [
+        let (queue, now) = (request.queue.as_str(), self.moment());
+        let (limit, careful) = (i64::from(self.careful().limit(request)), self.careful().contains(&request.queue));
+        let params: [Param<'_>; 9] = [
             (&request.worker.0, Type::INT4),
             (&queue, Type::TEXT),
             (&limit, Type::INT8),
@@ -57,9 +59,19 @@ impl PgStore {
             (&jobs, Type::INT4_ARRAY),
             (&order, Type::INT2_ARRAY),
             (&now, Type::TIMESTAMPTZ),
+            (&CLAIM_KIB, Type::INT8),
+            (&careful, Type::BOOL),
         ];
-        let rows = self.call(Desk::Short, statement::CLAIM_LINES, &params).await?;
+        let rows = match self.try_call(Desk::Short, statement::CLAIM_LINES, &params).await {
+            Err(failed) if self.careful().learn_failure(&request.queue, &failed) => {
+                return Box::pin(self.claim_shares(request, shares)).await;
+            }
+            rows => rows?,
+        };
         let answer = claimed::read(&rows)?;
+        if let Some(answer) = &answer {
+            self.careful().learn_success(&request.queue, answer.unreadable.len());
+        }
         let mut closed: HashMap<&Line, Option<Duration>> = HashMap::new();
         let mut took: HashMap<&Line, u32> = HashMap::new();
         if let Some(answer) = &answer {

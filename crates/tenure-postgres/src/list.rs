@@ -53,7 +53,9 @@ impl PgStore {
     }
 
     async fn summarize(&self, filter: &JobFilter, ids: &[Uuid]) -> Result<Vec<JobSummary>, StoreError> {
-        let rows = self.show(&filter.sight, ids).await?;
+        let tenant = tenant(&filter.sight);
+        let params: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&tenant, Type::TEXT)];
+        let rows = self.call_within(tenant.as_deref(), Desk::Long, statement::SUMMARIZE_JOBS, &params).await?;
         // A job may have moved on between the two reads; it is left out rather than shown under the wrong state.
         let jobs = rows.iter().map(summary).collect::<Result<Vec<_>, _>>()?;
         Ok(jobs.into_iter().filter(|job| filter.state.is_none_or(|state| state == job.state)).collect())

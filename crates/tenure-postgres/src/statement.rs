@@ -96,6 +96,8 @@ statements! {
     ELECT_SWEEP = "elect_sweep";
     /// Jobs in full, by id.
     SHOW_JOBS = "show_jobs";
+    /// Jobs as lists show them, by id.
+    SUMMARIZE_JOBS = "summarize_jobs";
     /// Attempts of one job.
     SHOW_ATTEMPTS = "show_attempts";
     /// Ids of jobs in any state.

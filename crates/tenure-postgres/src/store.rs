@@ -8,6 +8,7 @@ use tenure_store::lines::Lines;
 use tenure_store::record::SecondWall;
 use tenure_store::{IntoStore, Store, StoreError};
 
+use crate::careful::CarefulQueues;
 use crate::floor::Floors;
 use crate::gather::Gather;
 use crate::options::PgOptions;
@@ -33,6 +34,7 @@ struct Inner {
     options: PgOptions,
     pools: Pools,
     floors: Floors,
+    careful: CarefulQueues,
     lines: Lines,
     listener: Listener,
     gather: Gather,
@@ -71,6 +73,7 @@ impl PgStore {
             pools,
             lines: Lines::new(manual),
             floors: Floors::default(),
+            careful: CarefulQueues::default(),
             listener: Listener::new(target),
             gather: Gather::default(),
             wall: OnceLock::new(),
@@ -87,6 +90,10 @@ impl PgStore {
 
     pub(crate) fn floors(&self) -> &Floors {
         &self.0.floors
+    }
+
+    pub(crate) fn careful(&self) -> &CarefulQueues {
+        &self.0.careful
     }
 
     pub(crate) fn lines(&self) -> &Lines {

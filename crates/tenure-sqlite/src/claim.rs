@@ -8,7 +8,7 @@ use tenure_core::json::quote;
 use tenure_core::name::GateName;
 use tenure_core::{How, JobId, Json, LeaseNo, Line, Priority, Timestamp};
 use tenure_store::StoreError;
-use tenure_store::lease::{ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ending as Report};
+use tenure_store::lease::{CLAIM_KIB_MAX, ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ending as Report};
 use tenure_store::lines::{Lines, Served};
 
 use crate::end;
@@ -31,20 +31,20 @@ const NEWEST_LEASE: &str = include_str!("sql/newest_lease.sql");
 pub(crate) fn claim_jobs(tx: &Tx<'_>, lines: &Lines, request: &ClaimJobs) -> Result<Option<Claimed>> {
     let Some((queue, ttl, lined)) = queue::find_open(tx, &request.queue)? else { return Ok(None) };
     if !lined {
-        let due = find_due(tx, queue, "", request.order(), request.limit)?;
+        let due = find_due(tx, queue, "", request.order(), request.limit, &mut Room::default())?;
         return grant(tx, request, queue, ttl, due);
     }
     // There is one writer: the next number is known before it is drawn.
     let lease = LeaseNo(newest_lease(tx)?.0 + 1);
     let mut due: Vec<Due> = Vec::new();
-    let mut round = Round::new(lines, request, queue);
+    let (mut round, mut room) = (Round::new(lines, request, queue), Room::default());
     loop {
         let mut parts = round.divide(tx, request.limit - due.len() as u32)?;
-        if parts.is_empty() {
+        if parts.is_empty() || room.is_full() {
             break;
         }
         for part in &mut parts {
-            let found = find_due(tx, queue, part.served.share.line.as_str(), request.order(), part.most)?;
+            let found = find_due(tx, queue, part.served.share.line.as_str(), request.order(), part.most, &mut room)?;
             let kept = found.iter().filter(|due| !due.cancel_requested).count();
             part.take(tx, found.len() as u32, kept as u32, lease)?;
             let gate = part.gate.as_ref().map(|gate| gate.id);
@@ -119,23 +119,50 @@ struct Due {
     gate: Option<i64>,
 }
 
+/// How much of [`CLAIM_KIB_MAX`] a claim has taken.
+#[derive(Default)]
+struct Room {
+    kib: usize,
+}
+
+impl Room {
+    fn is_full(&self) -> bool {
+        self.kib >= CLAIM_KIB_MAX as usize
+    }
+
+    fn take(&mut self, payload_bytes: usize) {
+        self.kib += payload_bytes.div_ceil(1 << 10).max(1);
+    }
+}
+
 /// Reads the due rows of one line and deletes them.
-fn find_due(tx: &Tx<'_>, queue: i64, line: &str, order: [Priority; 4], limit: u32) -> Result<Vec<Due>> {
+fn find_due(
+    tx: &Tx<'_>,
+    queue: i64,
+    line: &str,
+    order: [Priority; 4],
+    limit: u32,
+    room: &mut Room,
+) -> Result<Vec<Due>> {
     let limit = limit as usize;
     let mut due: Vec<Due> = Vec::with_capacity(limit);
     let mut rules = RulesReader::default();
     let mut claim = tx.statement(CLAIM_JOBS)?;
     for urgency in order {
         let left = limit - due.len();
-        if left == 0 {
+        if left == 0 || room.is_full() {
             break;
         }
         let params = named_params! {
             ":queue": queue, ":line": line, ":priority": urgency.get(), ":now": tx.now.as_micros(), ":limit": left as i64,
         };
         let mut rows = claim.query(params)?;
-        while let Some(row) = rows.next()? {
-            due.push(read(row, urgency, &mut rules)?);
+        while !room.is_full()
+            && let Some(row) = rows.next()?
+        {
+            let found = read(row, urgency, &mut rules)?;
+            room.take(found.job.as_ref().map_or(0, |job| job.payload.as_str().len()));
+            due.push(found);
         }
     }
     due.sort_by_key(|due| (due.priority, due.run_at, due.id));

@@ -7,12 +7,18 @@ use tenure_core::gate::HOLD_MAX;
 use tenure_core::name::{GateName, KindName, QueueName, TenantName, WorkerName};
 use tenure_core::{Health, How, Invalid, JobId, Json, LeaseNo, Part, Priority, Timestamp, WorkerId};
 
+use crate::usage::check_usage;
+
 /// Most jobs one lease lists: a claim asks for 1 to this many.
 pub const LEASE_JOBS_MAX: u32 = 256;
-/// Largest result or usage record, in bytes of JSON.
+/// KiB of payloads after which a claim takes no further job. A claim takes at least one.
+pub const CLAIM_KIB_MAX: u32 = 8 << 10;
+/// Largest result, in bytes of JSON.
 pub const RESULT_BYTES_MAX: usize = 1 << 20;
 /// Longest error text kept, in bytes; the rest is cut off with a mark.
 pub const ERROR_BYTES_MAX: usize = 8 << 10;
+/// Largest error document that a store takes, in bytes. Lists read the errors of all their rows.
+const STORED_ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// Take due jobs of a queue.
 #[derive(Debug, Clone)]
@@ -318,11 +324,8 @@ impl Ending {
 
     fn check(&self) -> Result<(), Invalid> {
         let (error, result, usage) = self.details();
-        for (field, json) in [("error", error), ("result", result), ("usage", usage)] {
-            if let Some(json) = json {
-                json.check_bytes(field, RESULT_BYTES_MAX)?;
-            }
-        }
-        Ok(())
+        error.map_or(Ok(()), |error| error.check_bytes("error", STORED_ERROR_BYTES_MAX))?;
+        result.map_or(Ok(()), |result| result.check_bytes("result", RESULT_BYTES_MAX))?;
+        usage.map_or(Ok(()), check_usage)
     }
 }

@@ -22,6 +22,8 @@ use crate::record::Sight;
 
 /// Fires that are kept of each schedule.
 pub const FIRES_KEPT: u32 = 100;
+/// Largest payload of a schedule, in bytes of JSON. Lists and the scheduler read the payloads of all their rows.
+pub const SCHEDULE_PAYLOAD_BYTES_MAX: usize = 64 << 10;
 /// Longest grace: after so long nobody waits for a fire any more.
 pub const GRACE_MAX: Duration = Duration::from_secs(365 * 86_400);
 
@@ -226,8 +228,9 @@ impl Template {
 }
 
 impl SetSchedule {
-    /// Refuses a job that no enqueue would take, and a grace that is none.
+    /// Refuses a job that no enqueue would take, a payload that is too large for lists, and a grace that is none.
     pub fn check(&self) -> Result<(), Invalid> {
+        self.template.payload.check_bytes("payload", SCHEDULE_PAYLOAD_BYTES_MAX)?;
         let id = JobId::from_parts(Timestamp::EPOCH, [0; 10]);
         self.template.job(id, self.tenant.clone(), Timestamp::EPOCH).check(Timestamp::EPOCH)?;
         if self.timing.grace > GRACE_MAX {

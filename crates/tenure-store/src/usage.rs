@@ -1,12 +1,38 @@
 //! What handlers said that they used: kept with each attempt, and summed by day, tenant, kind and name.
 
 use tenure_core::name::{KindName, TenantName};
-use tenure_core::{Invalid, Timestamp};
+use tenure_core::{Invalid, Json, Timestamp};
 
 use crate::record::Sight;
 
-/// Longest name of something that is used; a longer one is cut.
+/// Largest usage record, in bytes of JSON.
+pub const USAGE_BYTES_MAX: usize = 16 << 10;
+/// Most figures of one usage record: its own members that are numbers.
+pub const USAGE_FIGURES_MAX: usize = 100;
+/// Longest name of a figure, in characters.
 pub const USAGE_NAME_CHARS_MAX: usize = 100;
+/// Largest figure. A billion attempts of this size add up far below what a 64-bit float can hold.
+pub const USAGE_AMOUNT_MAX: f64 = 1e15;
+
+/// Refuses a usage record that the daily totals cannot hold. On Postgres `tenure.check_usage` refuses the same.
+pub fn check_usage(usage: &Json) -> Result<(), Invalid> {
+    usage.check_bytes("usage", USAGE_BYTES_MAX)?;
+    let figures = usage.figures();
+    if figures.len() > USAGE_FIGURES_MAX {
+        let given = format!("of {} figures", figures.len());
+        return Err(Invalid::new("usage", given, format!("it has at most {USAGE_FIGURES_MAX} figures")));
+    }
+    for (name, amount) in figures {
+        if name.chars().count() > USAGE_NAME_CHARS_MAX {
+            let limit = format!("the name of a figure has at most {USAGE_NAME_CHARS_MAX} characters");
+            return Err(Invalid::new("usage", name, limit));
+        }
+        if !(0.0..=USAGE_AMOUNT_MAX).contains(&amount) {
+            return Err(Invalid::new("usage", format!("{name}: {amount}"), "a figure is 0 to 1e15"));
+        }
+    }
+    Ok(())
+}
 
 /// Which sums to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,4 +75,29 @@ impl UsageFilter {
 pub fn day_of(at: Timestamp) -> Timestamp {
     const DAY_MICROS: i64 = 86_400_000_000;
     Timestamp::from_micros(at.as_micros().div_euclid(DAY_MICROS) * DAY_MICROS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usage_record_that_the_totals_cannot_hold_is_refused() {
+        let checked = |text: &str| check_usage(&Json::parse("usage", text).expect("JSON")).map_err(|why| why.limit);
+        let many: Vec<String> = (0..101).map(|n| format!("\"{n}\":1")).collect();
+        for (bad, why) in [
+            (r#"{"tokens":-1}"#.to_owned(), "a figure is 0 to 1e15"),
+            (r#"{"tokens":1.7e308}"#.to_owned(), "a figure is 0 to 1e15"),
+            (format!("{{\"{}\":1}}", "x".repeat(101)), "at most 100 characters"),
+            (format!("{{{}}}", many.join(",")), "at most 100 figures"),
+            (format!("{{\"note\":\"{}\"}}", "x".repeat(USAGE_BYTES_MAX)), "at most 16384 bytes"),
+        ] {
+            let refused = checked(&bad).expect_err(&bad);
+            assert!(refused.contains(why), "{bad:.40}: {refused}");
+        }
+        for good in [r#"{"tokens":0,"cost":1e15,"note":"-1"}"#, "{}", "[1,-2]", r#"{"deep":{"a":-1}}"#] {
+            assert_eq!(checked(good), Ok(()), "{good}");
+        }
+        assert_eq!(checked(&format!("{{{}}}", many[..100].join(","))), Ok(()));
+    }
 }

@@ -190,10 +190,12 @@ impl Ctx {
         self.deadline().saturating_duration_since(Instant::now())
     }
 
-    /// Keeps what the attempt used (tokens, bytes, money): any JSON object. The last word stands, and it is stored with
-    /// a success; where that is inside a transaction, say it before.
+    /// Keeps what the attempt used (tokens, bytes, money): any JSON object of at most 16 KiB, whose members that are
+    /// numbers, 0 to 1e15, are summed by name. The last call counts, and the record is stored with a success; call it
+    /// before a completion inside a transaction.
     pub fn set_usage(&self, usage: &impl Serialize) -> Result<(), Invalid> {
-        let usage = crate::job::to_kept("usage", usage)?;
+        let usage = crate::job::to_json("usage", usage)?;
+        tenure_store::usage::check_usage(&usage)?;
         *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);
         Ok(())
     }

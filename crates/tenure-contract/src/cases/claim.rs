@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{JobId, LeaseNo, Rules};
+use tenure_core::json::PAYLOAD_BYTES_MAX;
+use tenure_core::{JobId, Json, LeaseNo, Rules};
+use tenure_store::lease::CLAIM_KIB_MAX;
 use tokio::sync::Barrier;
 
 use super::situation::{EXPIRED, ROUNDS, SUCCESSOR_RUNS, SUCCESSOR_UNHARMED, story};
@@ -140,4 +142,26 @@ async fn drain(t: &Fixture, worker: tenure_core::WorkerId) -> (Vec<JobId>, Vec<L
         assert_eq!(dropped, [claimed.lease]);
     }
     (jobs, leases)
+}
+
+/// Large payloads: a claim takes jobs until their payloads reach its bound in bytes, and the next claim takes the rest.
+pub async fn a_claim_is_bounded_by_the_bytes_of_its_payloads(t: Fixture) {
+    const FULL: usize = CLAIM_KIB_MAX as usize * 1024 / PAYLOAD_BYTES_MAX;
+    let large = format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX - 2));
+    let worker = t.worker("one").await;
+    for gate in [None, Some("api")] {
+        for _ in 0..FULL + 3 {
+            let mut job = t.new_job();
+            job.payload = Json::parse("payload", large.as_str()).expect("JSON");
+            job.gate = gate.map(|name| name.parse().expect("a name"));
+            t.store.enqueue_jobs(vec![job]).await.expect("enqueue");
+        }
+        for expected in [FULL, 3] {
+            let claimed = t.claim(worker, 256).await.expect("jobs are due");
+            assert_eq!(claimed.jobs.len(), expected, "through gate {gate:?}");
+            for job in claimed.jobs {
+                t.end(worker, claimed.lease, job.id, success()).await;
+            }
+        }
+    }
 }

@@ -7,7 +7,8 @@ use tenure_core::backoff::Roll;
 use tenure_core::journal::JournalEvent;
 use tenure_core::{Class, Event, How, JobId, LeaseNo, State, Timestamp, WorkerId};
 use tenure_store::lease::{
-    ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed, check_listed,
+    CLAIM_KIB_MAX, ClaimJobs, Claimed, ClaimedJob, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed,
+    check_listed,
 };
 use tenure_store::lines::Served;
 use tenure_store::operate::Word;
@@ -39,6 +40,12 @@ impl LeaseStore for ModelStore {
                 self.lines.served(&request.queue, &served);
             }
             due.truncate(limit);
+            let mut kib = 0;
+            due.retain(|id| {
+                let fits = kib < CLAIM_KIB_MAX as usize;
+                kib += tables.jobs[id].asked.payload.as_str().len().div_ceil(1 << 10).max(1);
+                fits
+            });
             let place = |id: &JobId| (tables.jobs[id].asked.priority, tables.jobs[id].job.run_at, *id);
             due.sort_by_key(place);
             if due.is_empty() {

@@ -207,3 +207,8 @@ fn a_broker_that_goes_away_under_load_costs_polls_and_no_job() {
 fn a_consolidate_runs_once_after_thousands_of_partitions() {
     hold("F41");
 }
+
+#[test]
+fn values_that_grow_in_the_database_are_refused_and_slow_no_other_tenant() {
+    hold("F55");
+}

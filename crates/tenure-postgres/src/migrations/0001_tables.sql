@@ -121,6 +121,8 @@ create table tenure.job (
   trace text,
   -- What it is of its run (tenure_core::run::Part): run, run:partition:offset, run/consolidate.
   part text collate "C" check (length(part) >= 36),
+  -- KiB of the payload's text, rounded up: claims are bounded by it.
+  kib smallint not null default 1 check (kib > 0),
   payload jsonb not null,
   check ((unique_policy is null) = (unique_key is null) and (unique_key is null) = (unique_scope is null))
 );
@@ -143,6 +145,7 @@ create table tenure.ready (
   attempt smallint not null default 0 check (attempt >= 0),
   losses smallint not null default 0 check (losses >= 0),
   state smallint not null default 0 check (state between 0 and 2),
+  kib smallint not null default 1 check (kib > 0),  -- as in its job
   check ((state = 2) = (run_at = 'infinity'))
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0,
         autovacuum_analyze_scale_factor = 0.05);

@@ -1,9 +1,38 @@
 -- 0003_views: jobs and audit_log, as people expect to read them.
 -- A union of branches with constant states: a filter on state plans only its own branch.
 
+-- Whether a number is beyond the range of a 64-bit float, at either end. Such a number has up to 131,072 digits as text.
+create function tenure.has_extreme_number(_json jsonb) returns boolean language sql immutable parallel safe as $$
+  select jsonb_path_exists(_json, 'strict $.** ? (@.type() == "number" && (@ > 179769313486231570e291 || @ < -179769313486231570e291
+    || (@ != 0 && @ < 2.48e-324 && @ > -2.48e-324)))')
+$$;
+
+-- A document as text; null where it is longer than _bytes_max. Every document that the verbs have stored can be read.
+-- One that was written past them may be too long for any text, and must not stop those who read it beside others.
+create function tenure.json_text(_json jsonb, _bytes_max int) returns text language plpgsql stable as $$
+declare
+  written text;
+begin
+  if _json is null or tenure.has_extreme_number(_json) then return null; end if;
+  written := _json::text;
+  return case when octet_length(written) <= _bytes_max then written end;
+exception when program_limit_exceeded or out_of_memory then
+  return null;
+end $$;
+
+-- The same for records that are hashed or shown: in place of a document that is too long stand its type and its digest.
+create function tenure.json_shown(_json jsonb, _bytes_max int default 1048576) returns text language sql stable as $$
+  select case when _json is not null then coalesce(tenure.json_text(_json, _bytes_max),
+    format('{"unreadable": "%s", "digest": "%s"}', jsonb_typeof(_json), jsonb_hash_extended(_json, 0))) end
+$$;
+
+-- What a person reads of an error. No subtransaction here: it would keep readers of tenure.jobs from parallel plans.
 create function tenure.error_message(error jsonb) returns text language sql immutable parallel safe as $$
-  select case jsonb_typeof(error) when 'string' then error #>> '{}' when 'object' then coalesce(error ->> 'message', error::text)
-    else error::text end
+  select case jsonb_typeof(error)
+      when 'string' then error #>> '{}'
+      when 'object' then coalesce(error ->> 'message', case when not tenure.has_extreme_number(error) then error::text end)
+      else case when not tenure.has_extreme_number(error) then error::text end
+    end
 $$;
 
 create view tenure.jobs as

@@ -107,11 +107,16 @@ declare f record; begin
   end if;
 end $$;
 
+-- KiB of a document's text, rounded up.
+create function tenure.kib_of(_json jsonb) returns smallint language sql immutable parallel safe as $$
+  select greatest((octet_length(_json::text) + 1023) / 1024, 1)::smallint
+$$;
+
 -- Stores jobs, in the order given; `job` is the one that is there now, `state` where an earlier one stands.
 create function tenure.enqueue_rows(
   _ids uuid[], _tenants text[], _queues text[], _kinds text[], _payloads jsonb[], _priorities smallint[], _run_ats timestamptz[],
   _delays_ms bigint[], _waiting boolean[], _max_attempts smallint[], _max_losses smallint[], _backoffs text[], _traces text[],
-  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null, _gates text[] default null, _parts text[] default null, _callbacks text[] default null)
+  _policies smallint[], _windows_ms bigint[], _scopes text[], _keys text[], _idempotency_keys text[], _now timestamptz default null, _gates text[] default null, _parts text[] default null, _callbacks text[] default null, _kibs smallint[] default null)
   returns table (ord int, job uuid, created boolean, state text) language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
@@ -180,19 +185,22 @@ begin
   -- One unnest of everything: subscripts into arrays of text are linear, a batch of them quadratic.
   with input as materialized (
     select * from unnest(_ids, holders, tenants, queues, _kinds, _payloads, _priorities, _run_ats, _delays_ms, _waiting, _max_attempts, _max_losses, _backoffs, _traces,
-      _policies, _scopes, _keys, lines, _parts) with ordinality
-      i (id, holder, tenant, queue, kind, payload, priority, run_at, delay_ms, waiting, max_attempts, max_losses, backoff, trace, policy, scope, key, line, part, ord)
+      _policies, _scopes, _keys, lines, _parts, _kibs) with ordinality
+      i (id, holder, tenant, queue, kind, payload, priority, run_at, delay_ms, waiting, max_attempts, max_losses, backoff, trace, policy, scope, key, line, part, kib, ord)
     where i.holder = i.id
   ), j as (
-    insert into tenure.job (id, created_at, run_at, tenant, queue, line, priority, max_attempts, max_losses, kind, backoff, unique_policy, unique_scope, unique_key, trace, part, payload)
+    insert into tenure.job (id, created_at, run_at, tenant, queue, line, priority, max_attempts, max_losses, kind, backoff, unique_policy, unique_scope, unique_key, trace, part, kib, payload)
     select i.id, moment, greatest(coalesce(i.run_at, moment + coalesce(i.delay_ms, 0) * interval '1 ms'), moment),
-      i.tenant, i.queue, i.line, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.policy, i.scope, i.key, i.trace, i.part, i.payload
+      i.tenant, i.queue, i.line, i.priority, i.max_attempts, i.max_losses, i.kind, i.backoff, i.policy, i.scope, i.key, i.trace, i.part,
+      coalesce(i.kib, tenure.kib_of(i.payload)), i.payload
     from input i order by i.id, i.ord                             -- two sends of one batch in another order must not wait for each other
     on conflict (id) do nothing
-    returning tenure.job.id, tenure.job.queue, tenure.job.line, tenure.job.priority, tenure.job.run_at
+    returning tenure.job.id, tenure.job.queue, tenure.job.line, tenure.job.priority, tenure.job.run_at, tenure.job.kib
   ), r as (
-    insert into tenure.ready (run_at, job, queue, line, priority, state)
-    select case when j.id = any (waits) then 'infinity' else j.run_at end, j.id, j.queue, j.line, j.priority, case when j.id = any (waits) then 2 else 0 end from j
+    insert into tenure.ready (run_at, job, queue, line, priority, state, kib)
+    select case when j.id = any (waits) then 'infinity' else j.run_at end, j.id, j.queue, j.line, j.priority,
+      case when j.id = any (waits) then 2 else 0 end, j.kib
+    from j
   )
   select array_agg(j.id) into stored from j;
   if _callbacks is not null then

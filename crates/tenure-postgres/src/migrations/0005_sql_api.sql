@@ -25,18 +25,54 @@ begin
   if _value is null or _value not between _low and _high then perform tenure.refuse(_field, coalesce(_value::text, 'null'), _limit); end if;
 end $$;
 
--- What `jsonb` accepts and Tenure does not: too large, too deep, numbers that no 64-bit float holds.
-create function tenure.check_payload(_payload jsonb) returns void language plpgsql as $$
-declare size int := octet_length(_payload::text); begin
-  if _payload is null then perform tenure.refuse('payload', 'null', 'it is a JSON document'); end if;
-  if size > 1048576 then perform tenure.refuse('payload', 'of ' || size || ' bytes', 'it is at most 1048576 bytes of JSON'); end if;
+-- What `jsonb` accepts and Tenure does not: too large, too deep, numbers of too many digits (tenure_core::json). Numbers
+-- are looked at before the document is written out: `1e-16383` takes 12 bytes in a jsonb and 16 kB as text.
+create function tenure.check_json(_field text, _json jsonb, _bytes_max int) returns void language plpgsql as $$
+declare
+  size int;
+begin
+  if tenure.has_extreme_number(_json) then
+    perform tenure.refuse(_field, jsonb_typeof(_json), 'a number lies outside of what a 64-bit float can hold');
+  end if;
+  begin
+    size := octet_length(_json::text);
+  exception when program_limit_exceeded or out_of_memory then   -- a zero keeps its digits: `0e-16383`
+    perform tenure.refuse(_field, jsonb_typeof(_json), 'it is at most ' || _bytes_max || ' bytes of JSON');
+  end;
+  if size > _bytes_max then
+    perform tenure.refuse(_field, 'of ' || size || ' bytes', 'it is at most ' || _bytes_max || ' bytes of JSON');
+  end if;
   -- `$.**{n}` are the values n levels down; a container 64 levels down is the 65th.
-  if size > 128 and jsonb_path_exists(_payload, 'strict $.**{64 to last} ? (@.type() == "object" || @.type() == "array")') then
-    perform tenure.refuse('payload', _payload::text, 'JSON is nested at most 64 deep');
+  if size > 128 and jsonb_path_exists(_json, 'strict $.**{64 to last} ? (@.type() == "object" || @.type() == "array")') then
+    perform tenure.refuse(_field, _json::text, 'JSON is nested at most 64 deep');
   end if;
-  if size > 300 and jsonb_path_exists(_payload, 'strict $.** ? (@.type() == "number" && (@ > 179769313486231570e291 || @ < -179769313486231570e291))') then
-    perform tenure.refuse('payload', _payload::text, 'a number lies outside of what a 64-bit float can hold');
+end $$;
+
+create function tenure.check_payload(_payload jsonb) returns void language plpgsql as $$
+begin
+  if _payload is null then perform tenure.refuse('payload', 'null', 'it is a JSON document'); end if;
+  perform tenure.check_json('payload', _payload, 1048576);
+end $$;
+
+-- Refuses a usage record that the daily totals cannot hold (tenure_store::usage::check_usage).
+create function tenure.check_usage(_usage jsonb) returns void language plpgsql as $$
+declare
+  figures bigint;
+  bad record;
+begin
+  perform tenure.check_json('usage', _usage, 16384);
+  if jsonb_typeof(_usage) <> 'object' then return; end if;
+  select count(*) into figures from jsonb_each(_usage) u where jsonb_typeof(u.value) = 'number';
+  if figures > 100 then
+    perform tenure.refuse('usage', 'of ' || figures || ' figures', 'it has at most 100 figures');
   end if;
+  select u.key, u.value into bad from jsonb_each(_usage) u
+    where jsonb_typeof(u.value) = 'number' and (length(u.key) > 100 or u.value::numeric not between 0 and 1e15) limit 1;
+  if not found then return; end if;
+  if length(bad.key) > 100 then
+    perform tenure.refuse('usage', bad.key, 'the name of a figure has at most 100 characters');
+  end if;
+  perform tenure.refuse('usage', bad.key || ': ' || bad.value, 'a figure is 0 to 1e15');
 end $$;
 
 create function tenure.check_backoff(_backoff text) returns void language plpgsql as $$

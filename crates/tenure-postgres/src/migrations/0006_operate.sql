@@ -125,7 +125,7 @@ begin
     raise exception 'job % cannot be requeued: it is %', j.id, tenure.state_of(j.id) using errcode = 'TN409';
   end if;
   delete from tenure.cancel_request c where c.job = j.id;
-  insert into tenure.ready (run_at, job, queue, line, priority) values (moment, j.id, j.queue, j.line, j.priority);
+  insert into tenure.ready (run_at, job, queue, line, priority, kib) values (moment, j.id, j.queue, j.line, j.priority, j.kib);
   perform tenure.tell_run(j.id, (- was)::smallint, moment);
   insert into tenure.journal (at, event, jobs, actor, reason) values (moment, 3, array[j.id], coalesce(requeue.actor, session_user), requeue.reason);
   perform tenure.wake(q.name) from tenure.queue q where q.id = j.queue;

@@ -36,8 +36,8 @@ begin
     on conflict do nothing
     returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses, attempt.worker, attempt.error
   ), again as (
-    insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state)
-    select moment + tenure.loss_delay(e.losses), e.job, j.queue, j.line, j.priority, e.attempt - 1, e.losses, 0
+    insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state, kib)
+    select moment + tenure.loss_delay(e.losses), e.job, j.queue, j.line, j.priority, e.attempt - 1, e.losses, 0, j.kib
     from ended e cross join lateral (select * from tenure.job j where j.id = e.job offset 0) j where e.how = 8
   ), left_gate as (
     insert into tenure.gate_event (gate, lease, at)
@@ -79,8 +79,8 @@ begin
     on conflict do nothing
     returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses
   ), again as (
-    insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state)
-    select moment, e.job, j.queue, j.line, j.priority, e.attempt - 1, e.losses, 0
+    insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state, kib)
+    select moment, e.job, j.queue, j.line, j.priority, e.attempt - 1, e.losses, 0, j.kib
     from ended e cross join lateral (select * from tenure.job j where j.id = e.job offset 0) j where e.how = 7
   ), left_gate as (
     insert into tenure.gate_event (gate, lease, at)
@@ -115,6 +115,8 @@ declare
   left_ms bigint;
   set_ms bigint;
 begin
+  if _result is not null then perform tenure.check_json('result', _result, 1048576); end if;
+  if _usage is not null then perform tenure.check_usage(_usage); end if;
   select greatest(1, least(extract(epoch from l.expires_at - moment) * 1000, 86400000))::bigint into left_ms
     from tenure.lease l where l.no = _lease and l.worker = _worker for key share;
   if found then

@@ -180,7 +180,8 @@ $$;
 -- Rows with a job are as in claim_jobs.sql. A row without is a line whose gate let no more through: why, and until when.
 -- A gate that another claim has locked is `busy`, and of several lines through one gate only the first is served: the
 -- row of a gate is written once, at the end.
-create function tenure.claim_lines(_worker int, _queue text, _limit bigint, _lines text[], _shares int[], _order smallint[], _now timestamptz default null)
+create function tenure.claim_lines(_worker int, _queue text, _limit bigint, _lines text[], _shares int[], _order smallint[], _now timestamptz default null,
+  _kib bigint default 8192, _careful boolean default false)
   returns table (canceled boolean, no bigint, lease_ttl_ms int, due timestamptz, job uuid, attempt smallint, losses smallint, run_at timestamptz,
     created_at timestamptz, kind text, payload text, priority smallint, max_attempts smallint, max_losses smallint, backoff text, trace text, tenant text,
     line text, why text, until timestamptz, part text) language plpgsql
@@ -216,9 +217,9 @@ begin
   with lines as materialized (
     select l.line, l.gate, l.cap, l.ord from unnest(_lines, gates, caps) with ordinality l (line, gate, cap, ord) where l.cap > 0
   ), due as materialized (
-    select r.place from lines l cross join lateral (
-      select r.place from unnest(_order) p (priority) cross join lateral (
-        select r.ctid as place from tenure.ready r
+    select r.place, r.kib from lines l cross join lateral (
+      select r.place, r.kib from unnest(_order) p (priority) cross join lateral (
+        select r.ctid as place, r.kib from tenure.ready r
         where r.queue = queue_id and r.line = l.line and r.priority = p.priority and r.run_at <= moment
         order by r.queue, r.line, r.priority, r.run_at, r.job
         limit l.cap for update skip locked
@@ -226,8 +227,10 @@ begin
       limit l.cap
     ) r
     limit _limit
+  ), fit as materialized (
+    select d.place, sum(d.kib) over (rows unbounded preceding) - d.kib < _kib as fits from due d
   ), taken as (
-    delete from tenure.ready r where r.ctid = any (array(select place from due)) returning r.job, r.attempt, r.losses, r.run_at, r.line
+    delete from tenure.ready r where r.ctid = any (array(select place from fit where fits)) returning r.job, r.attempt, r.losses, r.run_at, r.line
   ), doomed as materialized (
     select c.job from tenure.cancel_request c where c.job = any (array(select job from taken))
       and exists (select from tenure.cancel_request)
@@ -268,7 +271,8 @@ begin
     union all
     select moment, _worker, 15, min(e.lease), array_agg(e.job) from ended e having count(*) > 0
   )
-  select false, g.no, ttl_ms, moment, k.job, k.attempt, k.losses, k.run_at, j.created_at, j.kind, j.payload::text, j.priority, j.max_attempts, j.max_losses,
+  select false, g.no, ttl_ms, moment, k.job, k.attempt, k.losses, k.run_at, j.created_at, j.kind,
+    case when _careful then tenure.json_text(j.payload, 1048576) else j.payload::text end, j.priority, j.max_attempts, j.max_losses,
     j.backoff, j.trace, t.name, k.line, null::text, null::timestamptz, j.part
   from kept k cross join granted g join tenure.job j on j.id = k.job join tenure.tenant t on t.id = j.tenant
   union all

@@ -17,10 +17,10 @@ declare j tenure.job; begin
   if substr(_job::text, 15, 1) <> '7' or tenure.id_time(_job) not between _now - interval '1 day' and _now + interval '1 day' then
     raise exception 'id `%` is refused: a job id is a uuid of version 7 whose time is within a day of the store''s clock %', _job, _now using errcode = 'TN422';
   end if;
-  insert into tenure.job (id, created_at, run_at, tenant, queue, line, priority, max_attempts, max_losses, kind, backoff, trace, part, payload)
-    values (_job, _now, _now, j.tenant, j.queue, j.line, j.priority, j.max_attempts, j.max_losses, j.kind, j.backoff, j.trace, _part, j.payload) on conflict (id) do nothing;
+  insert into tenure.job (id, created_at, run_at, tenant, queue, line, priority, max_attempts, max_losses, kind, backoff, trace, part, kib, payload)
+    values (_job, _now, _now, j.tenant, j.queue, j.line, j.priority, j.max_attempts, j.max_losses, j.kind, j.backoff, j.trace, _part, j.kib, j.payload) on conflict (id) do nothing;
   if not found then raise exception 'id `%` is refused: it is in use, make a new one', _job using errcode = 'TN422'; end if;
-  insert into tenure.ready (run_at, job, queue, line, priority) values (_now, _job, j.queue, j.line, j.priority);
+  insert into tenure.ready (run_at, job, queue, line, priority, kib) values (_now, _job, j.queue, j.line, j.priority, j.kib);
   perform tenure.wake(q.name) from tenure.queue q where q.id = j.queue;
 end $$;
 

@@ -23,7 +23,7 @@ begin
     ('tenure_producer', 'insert', 'job job_callback ready unique_key tenant queue'),
     ('tenure_producer', 'update', 'unique_key'),
     ('tenure_producer', 'update (lined, parted)', 'queue'),
-    ('tenure_producer', 'select (id, tenant, queue, line, priority, run_at, part)', 'job'),
+    ('tenure_producer', 'select (id, tenant, queue, line, priority, run_at, part, kib)', 'job'),
     ('tenure_producer', 'select (job, lease, how, final)', 'attempt'),
     -- Runs jobs and keeps house. Keys and tokens it has no right to read, and quotas and rules it does not make.
     ('tenure_worker', 'select', 'home migration tenant gate_rule gate_rules'),

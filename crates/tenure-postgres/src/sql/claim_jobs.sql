@@ -2,7 +2,8 @@
 -- Zero rows: nothing is due, or the queue is paused or unknown. Rows with `canceled` were ended, not handed out. A row
 -- without a job: the queue has lines, and tenure.claim_lines takes from those.
 --   $1 worker, $2 queue, $3 limit, $4 and $5 floors (run_at, job) of the four priorities, $6 now or null for the clock,
---   $7 the priorities in the order they are looked at
+--   $7 the priorities in the order they are looked at, $8 KiB of payloads after which no further job is taken,
+--   $9 read payloads one by one and give null for one that is too long for any text
 --
 -- Each priority is a range of its own that begins at its floor, so neither the future, nor lower priorities, nor rows
 -- deleted under somebody's old snapshot are walked. A floor above the clock (it went back) counts as unset.
@@ -15,18 +16,21 @@ with q as materialized (
 ), due as materialized (
   -- A lateral is a nested loop under every plan: the priorities are looked at one after the other, and no further than
   -- the limit. An `order by` out here would lock the limit of each of them first.
-  select r.place
+  select r.place, r.kib
   from q cross join unnest($7::smallint[]) p (priority)
   cross join lateral (
-    select r.ctid as place from tenure.ready r
+    select r.ctid as place, r.kib from tenure.ready r
     where not q.lined and r.queue = q.id and r.line = '' and r.priority = p.priority and r.run_at <= q.due
       and (r.run_at, r.job) >= (case when ($4::timestamptz[])[p.priority + 1] <= q.due then ($4)[p.priority + 1] else '-infinity' end, ($5::uuid[])[p.priority + 1])
     order by r.queue, r.line, r.priority, r.run_at, r.job
     limit $3::bigint for update skip locked
   ) r
   limit $3::bigint
+), fit as materialized (
+  -- In the order of the claim: a job is taken while those before it are below the bound.
+  select place, sum(kib) over (rows unbounded preceding) - kib < $8::bigint as fits from due
 ), taken as (
-  delete from tenure.ready r where r.ctid = any (array(select place from due)) returning r.job, r.attempt, r.losses, r.run_at
+  delete from tenure.ready r where r.ctid = any (array(select place from fit where fits)) returning r.job, r.attempt, r.losses, r.run_at
 ), doomed as materialized (
   -- A cancel request and a retry may pass each other; here they meet again. Usually there is none at all.
   select c.job from tenure.cancel_request c where c.job = any (array(select job from taken))
@@ -64,7 +68,8 @@ with q as materialized (
   union all
   select coalesce($6::timestamptz, clock_timestamp()), $1::int, 15, min(e.lease), array_agg(e.job) from ended e having count(*) > 0
 )
-select false as canceled, g.no, q.lease_ttl_ms, q.due, k.job, k.attempt, k.losses, k.run_at, j.created_at, j.kind, j.payload::text as payload,
+select false as canceled, g.no, q.lease_ttl_ms, q.due, k.job, k.attempt, k.losses, k.run_at, j.created_at, j.kind,
+  case when $9::boolean then tenure.json_text(j.payload, 1048576) else j.payload::text end as payload,
   j.priority, j.max_attempts, j.max_losses, j.backoff, j.trace,
   case when j.tenant = u.id then u.name else (select t.name from tenure.tenant t where t.id = j.tenant) end as tenant, j.part
 from kept k

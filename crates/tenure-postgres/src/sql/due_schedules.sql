@@ -11,7 +11,7 @@ with moment as materialized (
     select s.* from tenure.schedule s where not s.paused and s.look_at <= m.at order by s.look_at, s.id limit $1::bigint
   ) s join tenure.tenant t on t.id = s.tenant
 )
-select d.id, d.version, d.tenant_name as tenant, d.name, d.cron, d.zone, d.missed, d.grace_ms, d.queue, d.kind, d.payload::text as payload, d.priority, d.gate,
+select d.id, d.version, d.tenant_name as tenant, d.name, d.cron, d.zone, d.missed, d.grace_ms, d.queue, d.kind, tenure.json_shown(d.payload) as payload, d.priority, d.gate,
   d.max_attempts, d.max_losses, d.backoff, d.paused, d.pause_reason, d.last_at, m.at as now, (select next_us from next) as next_us
 from moment m left join due d on true
 order by d.look_at, d.id

@@ -18,7 +18,7 @@ with moment as materialized (
     for key share
   ) l cross join lateral unnest(l.jobs, l.attempts, l.losses, l.gates) u (job, attempt, losses, gate)
 ), decided as materialized (
-  select h.*, i.delay_ms, i.error, i.result, i.usage, i.health, i.hold_ms, j.tenant, j.kind, j.queue, j.line, j.priority, j.part,
+  select h.*, i.delay_ms, i.error, i.result, i.usage, i.health, i.hold_ms, j.tenant, j.kind, j.queue, j.line, j.priority, j.part, j.kib,
     (case when i.how = 2 and h.attempt >= j.max_attempts then 4
           when i.how in (2, 6, 7) and exists (select from tenure.cancel_request c where c.job = h.job) then 5
           else i.how end)::smallint as how
@@ -35,9 +35,9 @@ with moment as materialized (
   on conflict do nothing
   returning job, how
 ), again as (
-  insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state)
+  insert into tenure.ready (run_at, job, queue, line, priority, attempt, losses, state, kib)
   select coalesce($9::timestamptz, clock_timestamp()) + d.delay_ms * interval '1 ms', d.job, d.queue, d.line, d.priority,
-    case when e.how = 2 then d.attempt else d.attempt - 1 end, d.losses, case when e.how = 2 then 1 else 0 end
+    case when e.how = 2 then d.attempt else d.attempt - 1 end, d.losses, case when e.how = 2 then 1 else 0 end, d.kib
   from ended e join decided d on d.job = e.job
   where e.how in (2, 6, 7)
 ), left_gate as (

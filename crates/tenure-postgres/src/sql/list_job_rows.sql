@@ -12,7 +12,7 @@ with held as materialized (
   ) h
   order by h.no desc limit $3::bigint
 )
-select r.id, r.at, r.worker, r.actor, r.event, r.lease, array[j.id] as jobs, r.reason, r.details::text as details
+select r.id, r.at, r.worker, r.actor, r.event, r.lease, array[j.id] as jobs, r.reason, case when r.details is not null then tenure.json_shown(r.details) end as details
 from tenure.find_job($1, $2::text) j
 cross join lateral (
   select g.id, g.at, g.worker, g.actor, g.event, g.lease, g.reason, g.details

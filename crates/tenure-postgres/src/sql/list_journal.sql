@@ -22,7 +22,7 @@ with looked as materialized (
 ), stop as materialized (
   select case when count(*) = $3 then min(w.id) else 0 end as id from wanted w
 )
-select w.id, w.at, w.worker, w.actor, w.event, w.lease, w.jobs, w.reason, w.details::text as details, s.looked_at, s.last_id, s.last_at
+select w.id, w.at, w.worker, w.actor, w.event, w.lease, w.jobs, w.reason, case when w.details is not null then tenure.json_shown(w.details) end as details, s.looked_at, s.last_id, s.last_at
 from (
   select count(*) as looked_at, min(l.id) as last_id, min(l.at) as last_at from looked l where l.id >= (select id from stop)
 ) s

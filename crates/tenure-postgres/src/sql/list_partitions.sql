@@ -1,7 +1,7 @@
 -- list_partitions.sql: partitions by run and name. Zero rows: none matches.
 --   $1 tenant or null for all, $2 run or null, $3 only active ones, $4 without progress for so many ms or null, $5 state or null,
 --   $6 and $7 only behind this one, $8 limit, $9 now or null for the clock
-select p.run, p.name, p.state, p.next_offset, p.page_limit, p.rows, p.expected, p.job, p.finished, p.last_error::text as last_error, p.created_at, p.started_at, p.moved_at
+select p.run, p.name, p.state, p.next_offset, p.page_limit, p.rows, p.expected, p.job, p.finished, tenure.json_shown(p.last_error, 65536) as last_error, p.created_at, p.started_at, p.moved_at
 from tenure.partition p
 where ($2::uuid is null or p.run = $2) and (not $3::boolean or p.state in (0, 1)) and ($5::smallint is null or p.state = $5)
   and ($4::bigint is null or (p.state in (0, 1) and p.moved_at <= coalesce($9::timestamptz, statement_timestamp()) - $4 * interval '1 ms'))

@@ -10,7 +10,8 @@ join tenure.queue q on q.id = j.queue
 left join tenure.job_callback c on c.job = j.id
 left join tenure.attempt a on a.job = i.job and a.lease = i.lease
 left join tenure.worker w on w.id = a.worker
-cross join lateral (select case when octet_length(a.error::text) <= $4 then a.error::text end as error, case when octet_length(a.result::text) <= $4 then a.result::text end as result,
-  case when octet_length(a.usage::text) <= $4 then a.usage::text end as usage) v
+cross join lateral (
+  select tenure.json_text(a.error, $4) as error, tenure.json_text(a.result, $4) as result, tenure.json_text(a.usage, $4) as usage offset 0
+) v
 where j.kind = $3::text or exists (select from tenure.webhook_endpoint e where e.tenant = j.tenant and e.disabled_at is null)
 order by i.ord

@@ -1,6 +1,6 @@
 -- read_sealed.sql: journal rows visible in one snapshot and not in the one before, in id order. Zero rows: no more.
 --   $1 era, $2 snapshot before, $3 snapshot, $4 after this id, $5 limit
-select id, at, worker, actor, event, lease, jobs, reason, details::text as details
+select id, at, worker, actor, event, lease, jobs, reason, case when details is not null then tenure.json_shown(details) end as details
 from (
   select * from tenure.journal
   where xid >= pg_snapshot_xmax($2::text::pg_snapshot) and xid < pg_snapshot_xmax($3::text::pg_snapshot)

@@ -100,8 +100,21 @@ async fn plain_sql_refuses_what_the_library_refuses_in_the_same_words() {
         ("'k', run_at => 'infinity'".to_owned(), "TN422 run_at `infinity` is refused: a date is RFC 3339"),
         ("'k', null".to_owned(), "TN422 payload `null` is refused"),
         (format!("'k', '{}'", deep(65)), "TN422 payload `[[["),
-        ("'k', '[1e309]'".to_owned(), "TN422 payload `[1000"),
-        ("'k', '[-1e309]'".to_owned(), "TN422 payload `[-1000"),
+        ("'k', '[1e309]'".to_owned(), "TN422 payload `array` is refused: a number lies outside"),
+        ("'k', '[-1e309]'".to_owned(), "TN422 payload `array` is refused: a number lies outside"),
+        ("'k', '{\"a\": [1e-400]}'".to_owned(), "TN422 payload `object` is refused: a number lies outside"),
+        (
+            "'k', ('[' || repeat('1e-16383,', 69999) || '1e-16383]')::jsonb".to_owned(),
+            "TN422 payload `array` is refused: a number lies outside",
+        ),
+        (
+            "'k', ('[' || repeat('0e-16383,', 69999) || '0e-16383]')::jsonb".to_owned(),
+            "TN422 payload `array` is refused: it is at most 1048576 bytes",
+        ),
+        (
+            "'k', (select jsonb_agg(1e308) from generate_series(1, 4000))".to_owned(),
+            "TN422 payload `of 1244000 bytes` is refused: it is at most 1048576 bytes",
+        ),
         (
             format!("'k', to_jsonb(repeat('x', {}))", 1 << 20),
             "TN422 payload `of 1048578 bytes` is refused: it is at most 1048576 bytes",
@@ -115,7 +128,7 @@ async fn plain_sql_refuses_what_the_library_refuses_in_the_same_words() {
     }
     for accepted in [
         format!("'k', '{}'", deep(64)),
-        "'k', '[1e308, -1e308, 1e-400]'".to_owned(),
+        "'k', '[1e308, -1e308, 1e-300]'".to_owned(),
         "'k', backoff => 'steps 1s 5m'".to_owned(),
     ] {
         assert_eq!(refusal(&client, &accepted).await, "it was stored", "{accepted:.60}");

@@ -52,7 +52,8 @@ const NO_FLOOR: &str =
     "array[null, null, null, null]::timestamptz[], array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[4])";
 
 async fn claim(session: &Session, floors: &str) -> Cost {
-    Cost::of(session, &format!("claim_jobs(1, 'default', {LIMIT}, {floors}, null, '{{0, 1, 2, 3}}')")).await
+    Cost::of(session, &format!("claim_jobs(1, 'default', {LIMIT}, {floors}, null, '{{0, 1, 2, 3}}', 8192, false)"))
+        .await
 }
 
 fn assert_flat(cost: &Cost, empty: &Cost, when: &str) {

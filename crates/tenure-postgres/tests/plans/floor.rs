@@ -147,7 +147,7 @@ fn ours() -> String {
     let (claim, complete) = (statement::CLAIM_JOBS.sql, statement::COMPLETE_JOBS.sql);
     format!(
         "create schema ours;
-create function ours.claim(int, text, bigint, timestamptz[], uuid[], timestamptz, smallint[])
+create function ours.claim(int, text, bigint, timestamptz[], uuid[], timestamptz, smallint[], bigint, boolean)
   returns table (canceled boolean, no bigint, lease_ttl_ms int, due timestamptz, job uuid, attempt smallint, losses smallint, run_at timestamptz, created_at timestamptz,
     kind text, payload text, priority smallint, max_attempts smallint, max_losses smallint, backoff text, trace text, tenant text, part text)
   language plpgsql as $f$
@@ -177,7 +177,7 @@ begin
   if found then perform from ours.complete(_worker, array[_lease], array_fill(_lease, array[cardinality(jobs)]), jobs, null, null, null) limit 1; end if;
   -- A function makes all its rows before the first is read. All jobs are of one bulk: they have one run_at, and come in the order of their ids.
   select c.no, c.due - interval '500 ms', c.run_at, c.job into got, recent, floor_at, floor_job
-  from ours.claim(_worker, 'default', _limit, array[null, null, floor_at, null], array[z, z, floor_job, z], null, '{0, 1, 2, 3}') c limit 1;
+  from ours.claim(_worker, 'default', _limit, array[null, null, floor_at, null], array[z, z, floor_job, z], null, '{0, 1, 2, 3}', 8192, false) c limit 1;
   if floor_at > recent then floor_at := recent; floor_job := z; end if;
   perform set_config('ours.floor_at', floor_at::text, false), set_config('ours.floor_job', floor_job::text, false);
   return coalesce(got, 0);

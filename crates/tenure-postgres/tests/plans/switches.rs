@@ -91,8 +91,7 @@ async fn switches_never_make_a_claim_of_lines_take_more_than_a_gate_allows() {
             session.run("analyze").await;
         }
         for setting in some_settings() {
-            let call =
-                "claim_lines(1, 'default', 20, array['/g', '', '/h', '5/g'], array[9, 4, 9, 9], '{0, 1, 2, 3}', null)";
+            let call = "claim_lines(1, 'default', 20, array['/g', '', '/h', '5/g'], array[9, 4, 9, 9], '{0, 1, 2, 3}', null, 8192, false)";
             let inside = "select name, in_use from tenure.gate order by name";
             let script = format!("begin; {setting}; discard plans; {due}; execute {call}; {due}; {inside}; rollback");
             let answers = session.ask(&script).await;
@@ -112,7 +111,7 @@ async fn claim(session: &Session, setting: &str, limit: usize) -> Vec<String> {
     let floors = "array[null, null, null, null]::timestamptz[], array_fill('00000000-0000-0000-0000-000000000000'::uuid, array[4])";
     let script = format!(
         "begin; {setting}; discard plans;
-         execute claim_jobs(1, 'default', {limit}, {floors}, null, '{{0, 1, 2, 3}}');
+         execute claim_jobs(1, 'default', {limit}, {floors}, null, '{{0, 1, 2, 3}}', 8192, false);
          select job from tenure.ready where queue = 1 and run_at <= now();
          select unnest(jobs) from tenure.lease;
          rollback"

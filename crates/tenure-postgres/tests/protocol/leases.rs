@@ -142,7 +142,7 @@ async fn a_claim_draws_its_number_after_it_has_its_jobs() {
         let (floors, jobs) = (vec![None::<SystemTime>; 4], vec![Uuid::nil(); 4]);
         let now = None::<SystemTime>;
         let order = vec![0_i16, 1, 2, 3];
-        let params: [(&(dyn ToSql + Sync), Type); 7] = [
+        let params: [(&(dyn ToSql + Sync), Type); 9] = [
             (&worker.0, Type::INT4),
             (&"default", Type::TEXT),
             (&1_i64, Type::INT8),
@@ -150,6 +150,8 @@ async fn a_claim_draws_its_number_after_it_has_its_jobs() {
             (&jobs, Type::UUID_ARRAY),
             (&now, Type::TIMESTAMPTZ),
             (&order, Type::INT2_ARRAY),
+            (&8_192_i64, Type::INT8),
+            (&false, Type::BOOL),
         ];
         let rows = slow.query_typed(statement::CLAIM_JOBS.sql, &params).await;
         let rows = rows.unwrap_or_else(|error| panic!("claim: {}", said(&error)));

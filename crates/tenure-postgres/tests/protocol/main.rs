@@ -10,6 +10,7 @@
 //! - [`transactions`], [`runs`], [`user_tx`]: users' transactions that complete a job or a page and stay open, or are of
 //!   another driver
 //! - [`sealing`], [`tampering`], [`home`]: the journal
+//! - [`unreadable`]: rows written past the verbs, whose JSON is too long for any text
 //! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`]: the server around it
 
 #[path = "../it/database.rs"]
@@ -28,6 +29,8 @@ mod user_tx;
 mod home;
 mod sealing;
 mod tampering;
+
+mod unreadable;
 
 mod connections;
 mod gathering;
