@@ -2,6 +2,7 @@
 //!
 //! # Layout
 //! - [`postgres_server`]: a PostgreSQL cluster, and `psql`
+//! - [`postgres_backup`]: a copy of its files, started as a clone, as a standby, or by recovery
 //! - [`pgbouncer`]: a PgBouncer before it
 //! - [`rabbitmq_server`]: a RabbitMQ
 //! - [`test_database`]: a database of a test's own
@@ -11,6 +12,7 @@
 mod disk;
 mod guarded;
 pub mod pgbouncer;
+pub mod postgres_backup;
 pub mod postgres_server;
 pub mod rabbitmq_server;
 pub mod test_database;

@@ -30,6 +30,8 @@ pub struct Options {
     pub settings: Vec<(String, String)>,
     /// More variables for the server's environment, such as a library to preload.
     pub environment: Vec<(String, String)>,
+    /// Whether the log of changes is kept in [`Postgres::archive_dir`], so that a backup can be recovered to any point.
+    pub archive: bool,
     /// A disk of its own with so many MiB, which can be filled. Needs the right to mount one.
     pub disk_mib: Option<u32>,
 }
@@ -64,7 +66,6 @@ impl Postgres {
         // Thousands of databases come and go in a run of tests. A disk's file system remembers for minutes which files were
         // deleted, and looks through all of them for each new one: that was three quarters of the time of the contract suite.
         let home = if options.fsync { Home::new("pg")? } else { Home::new_in_memory("pg")? };
-        let port = free_port()?;
         let data = home.path("data");
         let disk = options.disk_mib.map(|mib| Disk::mount(&home, "data", mib)).transpose()?;
         let mut initdb = Command::new(bin_dir.join("initdb"));
@@ -73,6 +74,13 @@ impl Postgres {
         if options.tls {
             make_certificates(&home)?;
         }
+        home.run(Command::new("mkdir").arg(home.path("archive")))?;
+        Self::start_files(home, disk, bin_dir, options)
+    }
+
+    /// Starts the server on the files in `home`.
+    pub(crate) fn start_files(home: Home, disk: Option<Disk>, bin_dir: PathBuf, options: &Options) -> io::Result<Self> {
+        let (data, port) = (home.path("data"), free_port()?);
         fs::write(format!("{data}/postgresql.auto.conf"), settings(&home, port, options))?;
         let postgres = bin_dir.join("postgres").display().to_string();
         // SIGQUIT stops at once, without a last checkpoint: nobody will read these files again, or recovery is wanted.
@@ -106,6 +114,11 @@ impl Postgres {
     /// Where its files are.
     pub fn data_dir(&self) -> PathBuf {
         self.home.dir.join("data")
+    }
+
+    /// Where its log is archived.
+    pub fn archive_dir(&self) -> PathBuf {
+        self.home.dir.join("archive")
     }
 
     /// Whether it says that it accepts connections. One that gave up by itself no longer does.
@@ -197,6 +210,10 @@ fn settings(home: &Home, port: u16, options: &Options) -> String {
         let file = |name: &str| home.path(name);
         lines.extend(["ssl = on".to_owned(), format!("ssl_cert_file = '{}'", file("server.crt"))]);
         lines.push(format!("ssl_key_file = '{}'", file("server.key")));
+    }
+    if options.archive {
+        let command = format!("archive_command = 'cp %p {}/%f'", home.path("archive"));
+        lines.extend(["archive_mode = on".to_owned(), command]);
     }
     lines.extend(options.settings.iter().map(|(name, value)| format!("{name} = '{value}'")));
     lines.join("\n") + "\n"

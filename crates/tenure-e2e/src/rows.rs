@@ -25,6 +25,7 @@ mod sigterm_no_store;
 mod silence;
 mod snapshot;
 mod terminations;
+mod unconfirmed;
 mod values;
 mod wakeups;
 mod worker_clocks;
@@ -68,6 +69,7 @@ pub const ROWS: &[Row] = &[
     gates::BREAKER,
     runs::FAN_IN,
     broker::ROW,
+    unconfirmed::ROW,
     values::ROW,
     runs::PAGES,
 ];

@@ -75,6 +75,7 @@ mod cache;
 mod call;
 mod careful;
 mod complete;
+mod connect;
 mod error;
 mod pool;
 mod table;

@@ -85,7 +85,7 @@ fn pool(target: &Target, options: &PgOptions, desk: Desk) -> Result<Pool, StoreE
         config.connect_timeout(Duration::from_secs(5).min(options.deadline));
     }
     let manager =
-        Manager::from_config(config, target.tls.clone(), ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        Manager::from_connect(config, target.clone(), ManagerConfig { recycling_method: RecyclingMethod::Fast });
     let mut builder = Pool::builder(manager)
         .max_size(options.connections_max)
         // The one that was used last has its plans and pages at hand.

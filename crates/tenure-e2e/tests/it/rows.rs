@@ -209,6 +209,11 @@ fn a_consolidate_runs_once_after_thousands_of_partitions() {
 }
 
 #[test]
+fn a_repeat_is_not_acknowledged_before_the_standby_has_it() {
+    hold("F51");
+}
+
+#[test]
 fn values_that_grow_in_the_database_are_refused_and_slow_no_other_tenant() {
     hold("F55");
 }

@@ -16,6 +16,17 @@ create function tenure.id_time(id uuid) returns timestamptz language sql immutab
   select to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0)
 $$;
 
+-- Makes the commit of this transaction wait for the synchronous standbys, although it may write nothing. Every answer "it
+-- is there already" rests on another transaction's row, and that row may be visible before a standby has it: when its
+-- backend was canceled or terminated while it waited, or the server was restarted.
+create function tenure.await_standbys() returns boolean language plpgsql as $$
+begin
+  if current_setting('synchronous_standby_names') <> '' then
+    perform pg_logical_emit_message(true, 'tenure', '');
+  end if;
+  return true;
+end $$;
+
 -- Where a job stands; null: there is no such job (any more).
 create function tenure.state_of(_job uuid) returns text language sql stable as $$
   select coalesce(
@@ -215,6 +226,7 @@ begin
     return query select n.ord::int, n.id, true, null::text from unnest(_ids) with ordinality n (id, ord) order by n.ord;
     return;
   end if;
+  perform tenure.await_standbys();
   -- Nothing is told about a job of somebody else's.
   select n.id into off from unnest(_ids, tenants) n (id, tenant) join tenure.job j on j.id = n.id where j.tenant <> n.tenant limit 1;
   if off is not null then

@@ -47,7 +47,10 @@ begin
       return 'canceled';
     end if;
     state := tenure.state_of(of_job);
-    if state = 'canceled' then return 'before'; end if;
+    if state = 'canceled' then
+      perform tenure.await_standbys();
+      return 'before';
+    end if;
     if state in ('succeeded', 'failed', 'dead') then
       raise exception 'job % has ended already: it is %', of_job, state using errcode = 'TN409';
     end if;
@@ -57,7 +60,10 @@ begin
         insert into tenure.cancel_request (job, requested_at, actor, reason) values (of_job, moment, who, cancel.reason) on conflict do nothing returning cancel_request.job
       )
       insert into tenure.journal (at, event, jobs, actor, reason) select moment, 2, array[q.job], who, cancel.reason from q;
-      if tenure.state_of(of_job) = 'running' then return 'requested'; end if;
+      if tenure.state_of(of_job) = 'running' then
+        perform tenure.await_standbys();
+        return 'requested';
+      end if;
       continue;
     end if;
     select l.no into held from tenure.lease l

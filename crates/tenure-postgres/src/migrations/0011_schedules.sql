@@ -144,7 +144,11 @@ begin
     returning * into s;
   if not found then
     -- This very request may have come through before, and its reply was lost.
-    return case when exists (select from tenure.schedule_fire f where f.schedule = _schedule and f.fire_at = _fire_at and f.job = _job) then 'stored' else 'lost' end;
+    if not exists (select from tenure.schedule_fire f where f.schedule = _schedule and f.fire_at = _fire_at and f.job = _job) then
+      return 'lost';
+    end if;
+    perform tenure.await_standbys();
+    return 'stored';
   end if;
   if _fire_at is null then return 'passed'; end if;
   insert into tenure.schedule_fire (schedule, fire_at, job) values (_schedule, _fire_at, _job) on conflict (schedule, fire_at) do nothing;

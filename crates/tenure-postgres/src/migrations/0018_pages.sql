@@ -44,7 +44,10 @@ begin
       perform tenure.wake(q.name) from tenure.queue q where q.id = found_job.queue;
       return true;
     end if;
-    if exists (select from tenure.ready r where r.job = of_job and r.run_at <= moment) then return false; end if;
+    if exists (select from tenure.ready r where r.job = of_job and r.run_at <= moment) then
+      perform tenure.await_standbys();
+      return false;
+    end if;
     state := tenure.state_of(of_job);
     -- One that was put back meanwhile is met by the next round.
     if state not in ('waiting', 'queued', 'retryable') then

@@ -25,4 +25,5 @@ with found as materialized (
   group by f.said
   order by f.said
 )
-select job, how, answered from found
+-- What ended before was written by another transaction: the answer waits until the synchronous standbys have it.
+select job, how, answered, tenure.await_standbys() as confirmed from found
