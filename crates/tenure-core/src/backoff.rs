@@ -101,6 +101,22 @@ impl Backoff {
     }
 }
 
+/// First and longest wait of a job that a worker gave back because it has no handler for its kind.
+const UNKNOWN_KIND_FIRST: Duration = Duration::from_secs(15);
+const UNKNOWN_KIND_CAP: Duration = Duration::from_secs(300);
+/// So many times in a row a job is given back for the first wait only: a worker that handles the kind usually takes it then.
+const UNKNOWN_KIND_QUICK: u32 = 4;
+
+/// How long a job waits after one worker process has given it back `times` times in a row because it has no handler for its
+/// kind: four times 15 s, then twice as long each time, up to 5 minutes.
+///
+/// A job that no worker handles costs two journal rows for each claim, so the wait grows. A worker that handles the kind may
+/// start at any moment, and its jobs must not wait long for it, so the wait ends at 5 minutes.
+pub fn unknown_kind_delay(times: u32) -> Duration {
+    let doublings = times.saturating_sub(UNKNOWN_KIND_QUICK).min(31);
+    UNKNOWN_KIND_FIRST.saturating_mul(1 << doublings).min(UNKNOWN_KIND_CAP)
+}
+
 impl Default for Backoff {
     /// 10 s, 20 s, 40 s … up to an hour, 10 % spread.
     fn default() -> Self {
@@ -209,6 +225,14 @@ mod tests {
         let policy: Backoff = "fixed 100s jitter 10%".parse().unwrap();
         assert_eq!(policy.delay(1, Roll(0)), Duration::from_secs(100));
         assert_eq!(policy.delay(1, Roll(u32::MAX)), Duration::from_secs(110));
+    }
+
+    #[test]
+    fn a_job_of_an_unknown_kind_waits_longer_each_time_and_at_most_five_minutes() {
+        let seconds: Vec<u64> = (1..=10).map(|times| unknown_kind_delay(times).as_secs()).collect();
+        assert_eq!(seconds, [15, 15, 15, 15, 30, 60, 120, 240, 300, 300]);
+        assert_eq!(unknown_kind_delay(0).as_secs(), 15);
+        assert_eq!(unknown_kind_delay(u32::MAX).as_secs(), 300);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::measure;
 use crate::minute::Minute;
 use crate::options::Options;
 use crate::route::Routes;
-use crate::trouble::{Trouble, Unknown};
+use crate::trouble::{GivenBack, Trouble, Unknown};
 
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
@@ -34,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) minute: Minute,
     pub(crate) trouble: Trouble,
     pub(crate) unknown: Unknown,
+    pub(crate) given_back: GivenBack,
     /// The process was told to stop.
     pub(crate) stopping: Arc<Flag>,
     /// The worker was told to claim nothing.

@@ -31,8 +31,6 @@ use crate::route::Route;
 use crate::shared::{Shared, count};
 use crate::{measure, trace};
 
-/// A job whose kind nobody here knows is somebody else's: it is due for them in so long.
-const UNKNOWN_KIND_DELAY: Duration = Duration::from_secs(15);
 /// How long a handler may take to stop when the process goes down.
 const SHUTDOWN_WAIT: Duration = Duration::from_millis(200);
 
@@ -72,7 +70,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, reporter: &Reporter, held: Held) {
             if shared.unknown.is_news(ctx.kind()) {
                 tracing::warn!(job.id = %ctx.job_id(), job.kind = %ctx.kind(), "no handler for this kind here: such jobs are given back for other workers");
             }
-            Verdict::Report(Ending::Released { delay: UNKNOWN_KIND_DELAY })
+            Verdict::Report(Ending::Released { delay: shared.given_back.delay(ctx.job_id()) })
         }
     };
     let succeeded = matches!(&verdict, Verdict::Report(Ending::Succeeded { .. }) | Verdict::Confirm(_));

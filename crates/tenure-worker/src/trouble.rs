@@ -4,12 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tenure_core::KindName;
+use tenure_core::backoff::unknown_kind_delay;
+use tenure_core::{JobId, KindName};
 use tokio::time::Instant;
 
 /// How often a kind that nobody knows is told of, and how many are remembered.
 const KIND_AGAIN: Duration = Duration::from_secs(60);
 const KINDS_MAX: usize = 1_000;
+/// Jobs of unknown kinds that are counted, and how long one that does not come back is remembered: longer than the longest
+/// wait between two claims of it.
+const JOBS_MAX: usize = 100_000;
+const JOB_REMEMBERED: Duration = Duration::from_secs(1_800);
 /// How often an ongoing trouble is told again.
 const AGAIN: Duration = Duration::from_secs(10);
 /// A store that comes and goes is told of once in so long: its going, and its coming back.
@@ -90,5 +95,28 @@ impl Unknown {
             }
             _ => true,
         }
+    }
+}
+
+/// How often this process gave back each job whose kind it does not handle.
+#[derive(Default)]
+pub(crate) struct GivenBack(Mutex<HashMap<JobId, (u32, Instant)>>);
+
+impl GivenBack {
+    /// Counts one more time, and answers how long the job waits now. A job that finds no room among the counted ones waits
+    /// as long as one that was given back often.
+    pub(crate) fn delay(&self, job: JobId) -> Duration {
+        let now = Instant::now();
+        let mut jobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if jobs.len() >= JOBS_MAX && !jobs.contains_key(&job) {
+            jobs.retain(|_, (_, last)| now - *last < JOB_REMEMBERED);
+            if jobs.len() >= JOBS_MAX {
+                return unknown_kind_delay(u32::MAX);
+            }
+        }
+        let before = jobs.get(&job).filter(|(_, last)| now - *last < JOB_REMEMBERED).map_or(0, |(times, _)| *times);
+        let times = before.saturating_add(1);
+        jobs.insert(job, (times, now));
+        unknown_kind_delay(times)
     }
 }

@@ -245,6 +245,7 @@ impl<S: Clone + Send + Sync + 'static> Builder<S> {
             minute: Default::default(),
             trouble: Default::default(),
             unknown: Default::default(),
+            given_back: Default::default(),
             stopping: Default::default(),
             quiet: Default::default(),
             freed: Default::default(),

@@ -1,13 +1,16 @@
 //! What a handler answers is what becomes of its job.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tenure_core::classify::{Class, Rule, RuleTable};
-use tenure_core::{Backoff, How, State};
-use tenure_store::StoreError;
-use tenure_worker::{Attempt, Ctx, Fail, HandleOptions, Returned, Worker};
+use tenure_core::{Backoff, How, State, Timestamp};
+use tenure_sqlite::{SqliteOptions, SqliteStore};
+use tenure_store::clock::{Clock, ManualClock};
+use tenure_store::record::Sight;
+use tenure_store::{AdminStore, JobStore, JournalStore, StoreError};
+use tenure_worker::{Attempt, Client, Ctx, Fail, HandleOptions, Returned, Worker};
 
 use crate::bench::{Bench, Task};
 
@@ -199,6 +202,30 @@ async fn an_unknown_kind_is_given_back_uncharged() {
     assert_eq!((record.summary.state, record.summary.attempt), (State::Queued, 0));
     assert_eq!((summary.unknown_kinds, summary.released), (1, 1));
     assert!(record.summary.run_at.since(record.summary.created_at) >= Duration::from_secs(14), "due for others later");
+}
+
+/// The clock is moved to each time at which the job is due again. With a wait of 15 s for ever it was claimed 5,760 times a day.
+#[tokio::test]
+async fn a_job_of_an_unknown_kind_costs_few_journal_rows_a_day_and_is_due_again_within_five_minutes() {
+    let clock = ManualClock::new(Timestamp::EPOCH.plus(SystemTime::UNIX_EPOCH.elapsed().unwrap()));
+    let options = SqliteOptions { clock: Clock::Manual(clock.clone()), ..SqliteOptions::default() };
+    let store = SqliteStore::in_memory(options).unwrap();
+    store.migrate().await.unwrap();
+    let job = Client::new(&store).enqueue(Task { n: 1 }).await.unwrap().job();
+    let worker = Worker::builder(&store).queue("default", 1).build().unwrap();
+    let ends = clock.now().plus(Duration::from_secs(86_400));
+    let mut claims = 0_u64;
+    while clock.now() < ends {
+        claims += worker.run_until_idle().await.unwrap().unknown_kinds;
+        let due = store.show_job(&Sight::All, job).await.unwrap().summary.run_at;
+        assert!(due.since(clock.now()) <= Duration::from_secs(300), "a worker that handles it may have started");
+        clock.set(due);
+    }
+    let rows = store.list_job_rows(&Sight::All, job).await.unwrap().len();
+    assert!((280..300).contains(&claims), "{claims} claims in a day");
+    assert!((560..600).contains(&rows), "{rows} journal rows in a day");
+    let knows = Worker::builder(&store).handle(|_: Task| async {}).build().unwrap();
+    assert_eq!(knows.run_until_idle().await.unwrap().succeeded, 1, "uncharged, and run as soon as it is due");
 }
 
 #[tokio::test]
