@@ -18,7 +18,6 @@ class Ending:
     body: dict[str, Any]
 
 
-UNKNOWN_KIND = Ending("release", {"delay_ms": 15_000})
 GIVEN_BACK = Ending("release", {"delay_ms": 0})
 
 

@@ -15,7 +15,8 @@ from .beats import beat_until_closed
 from .claims import Claims
 from .client import Client
 from .context import Context
-from .endings import GIVEN_BACK, UNKNOWN_KIND, Handler, run_handler
+from .endings import GIVEN_BACK, Handler, run_handler
+from .given_back import GivenBack
 from .errors import Problem, Unreachable
 from .events import Event, Listener, log, teller
 from .job import Job
@@ -57,6 +58,7 @@ class Worker:
         self._client = client
         self._queues = list(queues)
         self._handlers = dict(handlers)
+        self._given_back = GivenBack()
         self._slots = slots
         self._name = name
         self._version = version
@@ -113,7 +115,7 @@ class Worker:
             if self._state.is_stopping or held.lease.is_lost:  # `report` drops what is lost.
                 ending = GIVEN_BACK
             elif handler is None:
-                ending = UNKNOWN_KIND
+                ending = self._given_back.ending(held.job.id)
             else:
                 self._state.tell(held.event("started"))
                 ending = run_handler(handler, held.job, held.ctx)

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from tenure_client import Canceled, Context, Event, Fail, Job, Snooze
+from tenure_client.given_back import GivenBack
 
 from .case import WorkerCase
 from .fake import PATIENCE, Reply, job, problem
@@ -103,6 +104,12 @@ class Endings(WorkerCase):
         self.start({})
         [release] = self.fake.wait_for("release")
         self.assertEqual(release.body, {"delay_ms": 15000})
+
+    def test_an_unknown_kind_waits_longer_each_time(self) -> None:
+        given_back = GivenBack()
+        waits = [given_back.ending("j1").body["delay_ms"] // 1000 for _ in range(10)]
+        self.assertEqual(waits, [15, 15, 15, 15, 30, 60, 120, 240, 300, 300])
+        self.assertEqual(given_back.ending("j2").body, {"delay_ms": 15_000})
 
     def test_a_job_that_is_asked_to_cancel_stops_and_says_cancel(self) -> None:
         whys: list[str | None] = []

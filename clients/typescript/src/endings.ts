@@ -11,7 +11,6 @@ export interface Ending {
   body: Record<string, unknown>;
 }
 
-export const UNKNOWN_KIND: Ending = { verb: "release", body: { delay_ms: 15_000 } };
 export const GIVEN_BACK: Ending = { verb: "release", body: { delay_ms: 0 } };
 
 export async function runHandler(handler: Handler, job: Job, ctx: Context): Promise<Ending> {

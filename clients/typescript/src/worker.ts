@@ -4,7 +4,8 @@ import { Claims } from "./claims.js";
 import type { Client } from "./client.js";
 import { now, sleep } from "./clock.js";
 import { Context } from "./context.js";
-import { GIVEN_BACK, type Handler, UNKNOWN_KIND, runHandler } from "./endings.js";
+import { GIVEN_BACK, type Handler, runHandler } from "./endings.js";
+import { GivenBack } from "./given_back.js";
 import { Problem } from "./errors.js";
 import { type Listener, teller } from "./events.js";
 import type { Job } from "./job.js";
@@ -39,6 +40,7 @@ export class Worker {
   readonly #client: Client;
   readonly #queues: readonly string[];
   readonly #handlers: Map<string, Handler>;
+  readonly #givenBack = new GivenBack();
   readonly #slots: number;
   readonly #names: { name?: string; version?: string };
   readonly #state: State;
@@ -115,7 +117,7 @@ export class Worker {
       let ending = GIVEN_BACK;
       if (!state.isStopping && !held.lease.isLost) {
         if (handler) state.tell({ name: "started", ...held.about });
-        ending = handler ? await runHandler(handler, held.job, held.ctx) : UNKNOWN_KIND;
+        ending = handler ? await runHandler(handler, held.job, held.ctx) : this.#givenBack.ending(held.job.id);
       }
       if (held.end()) await report(state, held, ending);
       else state.tell({ name: "refused", ...held.about, code: "released" });

@@ -1,6 +1,8 @@
 /** How handlers end, and what is then reported. */
 import assert from "node:assert/strict";
+import { test } from "node:test";
 
+import { GivenBack } from "../src/given_back.js";
 import { Canceled, Fail, Snooze } from "../src/index.js";
 import { Signal, untilCanceled, worked } from "./case.js";
 import { job, problem } from "./fake.js";
@@ -101,6 +103,13 @@ worked("an unknown kind is released for other workers", async (fake, on) => {
   on.start({});
   const releases = await fake.waitFor("release", 2);
   for (const release of releases) assert.deepEqual(release.body, { delay_ms: 15_000 });
+});
+
+test("an unknown kind waits longer each time", () => {
+  const givenBack = new GivenBack();
+  const waits = Array.from({ length: 10 }, () => Number(givenBack.ending("j1").body["delay_ms"]) / 1_000);
+  assert.deepEqual(waits, [15, 15, 15, 15, 30, 60, 120, 240, 300, 300]);
+  assert.deepEqual(givenBack.ending("j2").body, { delay_ms: 15_000 });
 });
 
 worked("a job that is asked to cancel stops and says cancel", async (fake, on) => {
