@@ -49,12 +49,18 @@ pub(crate) fn badge(word: &str) -> Markup {
     Markup(format!("<span class=\"badge is-{0}\">{0}</span>", escaped(word)))
 }
 
+/// `2026-11-15 09:30:00 UTC`: a moment with its zone, as a person reads it.
+pub(crate) fn moment_text(at: &Timestamp) -> String {
+    let text = moment::absolute(*at);
+    format!("{} UTC", text.trim_end_matches('Z'))
+}
+
 /// `3m ago`, with the moment itself behind it.
 pub(crate) fn ago(at: &Timestamp, now: &Timestamp) -> Markup {
     if *at == Timestamp::MAX {
         return Markup("never".to_owned());
     }
-    let (date, absolute, relative) = (escaped(at), moment::absolute(*at), moment::relative(*at, *now));
+    let (date, absolute, relative) = (escaped(at), moment_text(at), moment::relative(*at, *now));
     Markup(format!("<time datetime=\"{date}\" title=\"{absolute}\">{relative}</time>"))
 }
 
@@ -63,12 +69,12 @@ pub(crate) fn ago_or(at: &Option<Timestamp>, now: &Timestamp, or: &str) -> Marku
     at.as_ref().map_or_else(|| Markup(format!("<span class=\"dim\">{}</span>", escaped(or))), |at| ago(at, now))
 }
 
-/// `11-15 14:03:20.512`, with the moment itself behind it.
+/// `11-15 14:03:20.512`, with the moment itself and its zone behind it. What stands above such times names the zone.
 pub(crate) fn clock(at: &Timestamp) -> Markup {
     let text = at.to_string();
     let short = text.get(5..).unwrap_or(&text).trim_end_matches('Z').replace('T', " ");
     let short: String = short.chars().take(18).collect();
-    Markup(format!("<time datetime=\"{0}\" title=\"{1}\">{2}</time>", escaped(&text), moment::absolute(*at), short))
+    Markup(format!("<time datetime=\"{0}\" title=\"{1}\">{2}</time>", escaped(&text), moment_text(at), short))
 }
 
 /// `1m 20s`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::Timestamp;
 use tenure_server::moment;
 
-use crate::bits::{Markup, count, escaped};
+use crate::bits::{Markup, count, escaped, moment_text};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 190.0;
@@ -149,8 +149,10 @@ fn grid(svg: &mut String, y: f64, text: &str) {
     );
 }
 
-/// The times below, as many as fit.
+/// The times below, as many as fit, and their zone.
 fn times(svg: &mut String, at: &[Timestamp], step: f64) {
+    let (end, y) = (WIDTH - RIGHT, HEIGHT - 6.0);
+    let _ = write!(svg, "<text x=\"{end}\" y=\"{y}\" text-anchor=\"end\">UTC</text>");
     let every = at.len().div_ceil(6).max(1);
     let is_long = match (at.first(), at.last()) {
         (Some(first), Some(last)) => last.since(*first) > Duration::from_secs(2 * 86_400),
@@ -165,7 +167,7 @@ fn times(svg: &mut String, at: &[Timestamp], step: f64) {
 }
 
 fn said(column: &Column, width: Duration) -> String {
-    let from = moment::absolute(column.at);
+    let from = moment_text(&column.at);
     let parts: Vec<String> = PARTS
         .iter()
         .zip(column.parts)

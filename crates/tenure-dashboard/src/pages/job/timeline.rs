@@ -23,7 +23,7 @@ pub(super) struct Entry {
 pub(super) fn of(job: &JobRecord, rows: &[JournalRow], names: bool) -> Vec<Entry> {
     let mut entries = vec![entry(job.summary.created_at, "enqueued", "Stored")];
     if job.summary.run_at > job.summary.created_at && job.attempts.is_empty() && job.summary.state == State::Queued {
-        entries[0].detail.push(format!("due at {}", moment::absolute(job.summary.run_at)));
+        entries[0].detail.push(format!("due at {}", bits::moment_text(&job.summary.run_at)));
     }
     entries.extend(rows.iter().map(|row| of_row(job, row, names)));
     // What the journal has dropped by now is still known from the attempts.

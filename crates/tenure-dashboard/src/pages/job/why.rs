@@ -30,7 +30,8 @@ pub(super) async fn not_running(desk: &Desk, visit: &Visit, job: &JobRecord) -> 
     let is_operator = visit.person.caller.tenant.is_none();
     let gate = if is_operator { closed_gate(desk, job).await? } else { None };
     if summary.run_at > visit.now {
-        let when = format!("{} ({})", moment::relative(summary.run_at, visit.now), moment::absolute(summary.run_at));
+        let when =
+            format!("{} ({})", moment::relative(summary.run_at, visit.now), crate::bits::moment_text(&summary.run_at));
         let due = match summary.state {
             State::Retryable => format!("Its last attempt failed, and it is tried again {when}."),
             _ => format!("It is due {when}."),

@@ -1,0 +1,43 @@
+// What a page tells about what stands still, and that it can be read: no row moves under the pointer, no form forgets.
+import { after, before, test } from "node:test";
+import assert from "node:assert/strict";
+import { call, serve, tenure, until } from "./scene.mjs";
+import { check, open, press, said, watched } from "./browser.mjs";
+
+let server, browser, page;
+const wide = { viewport: { width: 1360, height: 900 } };
+
+before(async () => {
+  [server, browser] = await Promise.all([serve("dev"), open()]);
+  page = await watched(browser, wide);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const go = (path) => page.goto(server.url + path);
+const get = (path) => call(server, "GET", path);
+const job = (body) => call(server, "POST", "/v1/jobs", { payload: {}, ...body }).then((made) => made.id);
+// The page itself is asked again until it says so: it counts queues once a second.
+const shows = (path, where, pattern) =>
+  until(`${path} says ${pattern}`, async () => {
+    await go(path);
+    return pattern.test((await page.locator(where).allInnerTexts()).join("\n"));
+  });
+
+test("times name their zone", async () => {
+  const id = await job({ kind: "noop" });
+  await until("it has run", async () => (await get(`/v1/jobs/${id}`)).state === "succeeded");
+  for (const path of ["/", "/jobs", `/jobs/${id}`, "/workers"]) {
+    await go(path);
+    const titles = await page.locator("time").evaluateAll((all) => all.map((time) => time.title));
+    assert.ok(titles.length > 0, path);
+    for (const title of titles) assert.match(title, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/, path);
+  }
+  await go(`/jobs/${id}`);
+  assert.match(await page.locator("[data-live=job-timeline] header").innerText(), /times in UTC/);
+  await go("/");
+  assert.equal(await page.locator(".chart text", { hasText: /^UTC$/ }).count(), 2, "one for each chart");
+});
