@@ -24,6 +24,8 @@ pub(super) struct Charts {
     pub(super) failing: Vec<GateFailures>,
     points: Vec<(Timestamp, Figures)>,
     width: Duration,
+    /// How much of the shown time there are figures for: a rate divides by it.
+    covered: Duration,
 }
 
 impl Charts {
@@ -40,21 +42,14 @@ impl Charts {
         };
         let width = step.width().unwrap_or(within.time());
         let since = step.start_of(now.minus(within.time())).plus(width);
-        let filter = RollupFilter {
-            sight: sight.clone(),
-            step,
-            since,
-            until: Timestamp::MAX,
-            queue: None,
-            kind: None,
-            by: By::Time,
-            limit: 1_000,
-        };
+        let filter = filter_of(sight, step, since);
         let lines = store.list_rollups(&filter).await?;
         let kinds = store.list_rollups(&RollupFilter { by: By::Kind, limit: TOLD, ..filter }).await?;
         let failing = store.list_failing_gates(sight, since, TOLD).await?;
         let mut all = Figures::default();
         lines.iter().for_each(|line| all.merge(&line.figures));
+        let is_older = has_figures_before(store, &filter_of(sight, step, since)).await?;
+        let covered = covered(since, lines.first().map(|line| line.at).filter(|_| !is_older), now);
         let known: HashMap<Timestamp, Figures> = lines.into_iter().map(|line| (line.at, line.figures)).collect();
         // A time in which nothing happened is a column, too.
         let mut points = Vec::new();
@@ -63,7 +58,7 @@ impl Charts {
             points.push((at, known.get(&at).copied().unwrap_or_default()));
             at = at.plus(width);
         }
-        Ok(Self { now, all, kinds, failing, points, width })
+        Ok(Self { now, all, kinds, failing, points, width, covered })
     }
 
     pub(super) fn throughput(&self) -> Markup {
@@ -104,19 +99,56 @@ impl Charts {
 
     /// In a second, or in a minute.
     pub(super) fn rate(&self) -> String {
-        let seconds = self.points.len() as f64 * self.width.as_secs_f64();
-        let rate = self.all.succeeded as f64 / seconds.max(1.0);
-        match rate {
-            10.0.. => format!("{rate:.0}/s"),
-            1.0.. => format!("{rate:.1}/s"),
-            _ => format!("{:.1}/min", rate * 60.0),
-        }
+        rate(self.all.succeeded, self.covered)
     }
 
     /// What the picture shows, as numbers.
     pub(super) fn table(&self) -> Vec<(Markup, [u64; 3])> {
         let happened = self.points.iter().rev().filter(|(_, figures)| parts(figures).iter().any(|part| *part > 0));
         happened.take(20).map(|(at, figures)| (bits::clock(at), parts(figures))).collect()
+    }
+}
+
+/// Whether anything happened before the shown time: then all of that time is covered, also where nothing happened in it.
+/// Sums of two hours tell about all but the last two hours before it, sums of the shown step about those.
+async fn has_figures_before(store: &dyn Store, shown: &RollupFilter) -> Result<bool, StoreError> {
+    let whole = Step::TwoHours.start_of(shown.since);
+    let older = RollupFilter {
+        step: Step::TwoHours,
+        since: whole.minus(Within::Week.time()),
+        until: whole,
+        limit: 1,
+        ..shown.clone()
+    };
+    let newer = RollupFilter { since: whole, until: shown.since, limit: 1, ..shown.clone() };
+    Ok(!store.list_rollups(&older).await?.is_empty() || !store.list_rollups(&newer).await?.is_empty())
+}
+
+/// Sums of all kinds together, from this moment on.
+fn filter_of(sight: &Sight, step: Step, since: Timestamp) -> RollupFilter {
+    RollupFilter {
+        sight: sight.clone(),
+        step,
+        since,
+        until: Timestamp::MAX,
+        queue: None,
+        kind: None,
+        by: By::Time,
+        limit: 1_000,
+    }
+}
+
+/// From the beginning of the shown time, or from the first figures there are, until now.
+fn covered(since: Timestamp, first: Option<Timestamp>, now: Timestamp) -> Duration {
+    now.since(first.map_or(since, |first| first.max(since)))
+}
+
+fn rate(jobs: u64, time: Duration) -> String {
+    let rate = jobs as f64 / time.as_secs_f64().max(1.0);
+    match rate {
+        10.0.. => format!("{rate:.0}/s"),
+        1.0.. => format!("{rate:.1}/s"),
+        _ => format!("{:.1}/min", rate * 60.0),
     }
 }
 
@@ -127,4 +159,23 @@ fn parts(figures: &Figures) -> [u64; 3] {
 fn said(times: &tenure_core::Histogram) -> String {
     let quantile = |q| times.quantile(q).map_or("–".to_owned(), |time| bits::span(&time));
     format!("p50 {}, p95 {}, p99 {}", quantile(0.5), quantile(0.95), quantile(0.99))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_divides_by_the_time_that_is_covered() {
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        let since = Timestamp::EPOCH.plus(minutes(600));
+        let now = since.plus(minutes(59)).plus(Duration::from_secs(30));
+        let first = since.plus(minutes(54));
+        assert_eq!(covered(since, Some(first), now), Duration::from_secs(330), "the first figures are 5½ minutes old");
+        assert_eq!(rate(33_000, covered(since, Some(first), now)), "100/s");
+        assert_eq!(covered(since, None, now), Duration::from_secs(59 * 60 + 30), "the last minute is not over");
+        assert_eq!(covered(since, Some(since.minus(minutes(3))), now), Duration::from_secs(59 * 60 + 30));
+        assert_eq!(rate(0, Duration::ZERO), "0.0/min");
+        assert_eq!(rate(30, minutes(60)), "0.5/min");
+    }
 }
