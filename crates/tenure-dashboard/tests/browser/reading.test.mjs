@@ -27,6 +27,14 @@ const shows = (path, where, pattern) =>
     return pattern.test((await page.locator(where).allInnerTexts()).join("\n"));
   });
 
+test("a page that fits the screen has no scroll bar, in development mode too", async () => {
+  for (const path of ["/dead", "/operations", "/search?q=nothing-of-this-name"]) {
+    await go(path);
+    const [inner, outer] = await page.evaluate(() => [document.documentElement.scrollHeight, document.documentElement.clientHeight]);
+    assert.ok(inner <= outer, `${path} is ${inner - outer} taller than the screen`);
+  }
+});
+
 test("times name their zone", async () => {
   const id = await job({ kind: "noop" });
   await until("it has run", async () => (await get(`/v1/jobs/${id}`)).state === "succeeded");
