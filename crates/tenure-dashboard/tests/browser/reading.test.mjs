@@ -49,3 +49,26 @@ test("times name their zone", async () => {
   await go("/");
   assert.equal(await page.locator(".chart text", { hasText: /^UTC$/ }).count(), 2, "one for each chart");
 });
+
+test("what can be done with ticked jobs stays in sight", async () => {
+  const jobs = Array.from({ length: 60 }, () => JSON.stringify({ kind: "many", queue: "lonely", payload: {} }));
+  const headers = { "content-type": "application/x-ndjson" };
+  const answer = await fetch(`${server.url}/v1/jobs/batch`, { method: "POST", headers, body: jobs.join("\n") });
+  if (!answer.ok) for (const one of jobs) await call(server, "POST", "/v1/jobs", JSON.parse(one));
+  for (const viewport of [wide.viewport, { width: 390, height: 844 }]) {
+    const narrow = await watched(browser, { viewport });
+    await narrow.goto(`${server.url}/jobs?kind=many`);
+    const bar = narrow.locator("#chosen");
+    const isSeen = async () => {
+      const box = await bar.boundingBox();
+      return box.y >= 0 && box.y + box.height <= viewport.height;
+    };
+    assert.equal(await isSeen(), false, "it is under the list");
+    await narrow.locator("tbody tr input").first().check();
+    assert.equal(await isSeen(), true, "a job is ticked");
+    await check(narrow);
+    await narrow.locator("tbody tr input").first().uncheck();
+    assert.equal(await isSeen(), false);
+    await narrow.context().close();
+  }
+});
