@@ -4,6 +4,8 @@
 const badge = document.getElementById("live");
 let waiting = false;
 let last = 0;
+// Parts of the page whose rows would move under the reader: the newer part waits here until it may be shown.
+const held = new Map();
 
 // Fetches this page again and puts what differs in the place of what is there.
 async function refresh() {
@@ -19,8 +21,12 @@ async function refresh() {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const old of document.querySelectorAll("[data-live]")) {
       const now = fresh.querySelector(`[data-live="${old.dataset.live}"]`);
-      if (now && now.innerHTML !== old.innerHTML && !inUse(old)) replace(old, now);
+      held.delete(old);
+      if (!now || now.innerHTML === old.innerHTML) continue;
+      if (inUse(old) || (isRead(old) && rowsMove(old, now))) held.set(old, now);
+      else replace(old, now);
     }
+    tellHeld();
     say("on", "Live");
   } catch {
     say("off", "The server does not answer");
@@ -47,6 +53,63 @@ function inUse(part) {
   const chosen = document.getSelection();
   return chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode);
 }
+
+// Whether the pointer is over rows or held down, or a row has the focus.
+let isPressed = false;
+function isRead(part) {
+  const isOver = matchMedia("(hover: hover)").matches && part.querySelector("tbody:hover");
+  const focused = document.activeElement?.closest("tbody");
+  return isPressed || isOver || (focused && part.contains(focused));
+}
+
+// Rows by what they are about: the thing they link to, or else their first cell.
+function rows(part) {
+  const name = (row) => row.querySelector("a[href]")?.getAttribute("href") ?? row.cells[0]?.textContent;
+  return [...part.querySelectorAll("tbody tr")].map(name);
+}
+
+function rowsMove(old, now) {
+  return isPressed || rows(old).join("\n") !== rows(now).join("\n");
+}
+
+// One line for all parts that are held. It floats, so that it moves no row either.
+const news = document.createElement("button");
+news.type = "button";
+news.id = "news";
+news.hidden = true;
+news.addEventListener("click", showHeld);
+document.body.append(news);
+
+function tellHeld() {
+  let fresh = 0;
+  let changed = 0;
+  for (const [old, now] of held) {
+    const known = new Set(rows(old));
+    fresh += rows(now).filter((row) => !known.has(row)).length;
+    changed += rowsMove(old, now) ? 1 : 0;
+  }
+  news.hidden = changed === 0;
+  news.textContent = fresh > 0 ? `${fresh} new, click to show` : "Changed, click to show";
+}
+
+function showHeld() {
+  for (const [old, now] of held) replace(old, now);
+  held.clear();
+  tellHeld();
+}
+
+// What was held because of the pointer is shown once it has gone; what is ticked or written stays.
+addEventListener("pointerdown", () => (isPressed = true));
+for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => (isPressed = false));
+document.addEventListener("mouseout", (event) => {
+  if (held.size === 0 || !event.target.closest("tbody") || event.relatedTarget?.closest("tbody, #news")) return;
+  for (const [old, now] of held) {
+    if (inUse(old) || isRead(old)) continue;
+    held.delete(old);
+    replace(old, now);
+  }
+  tellHeld();
+});
 
 function say(state, text) {
   if (!badge || badge.textContent === text) return;

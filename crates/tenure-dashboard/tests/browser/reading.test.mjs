@@ -50,6 +50,35 @@ test("times name their zone", async () => {
   assert.equal(await page.locator(".chart text", { hasText: /^UTC$/ }).count(), 2, "one for each chart");
 });
 
+test("rows stay where they are while the pointer is over them", async () => {
+  for (let n = 0; n < 3; n += 1) await job({ kind: "pointed", queue: "lonely" });
+  await go("/jobs?kind=pointed");
+  await page.locator("#live.on").waitFor();
+  const rows = page.locator("tbody tr");
+  assert.equal(await rows.count(), 3);
+  const first = await rows.first().locator("a").getAttribute("href");
+  const place = await rows.first().boundingBox();
+  await rows.first().hover();
+  await job({ kind: "pointed", queue: "lonely" });
+  await page.locator("#news", { hasText: "1 new, click to show" }).waitFor();
+  assert.equal(await rows.first().locator("a").getAttribute("href"), first);
+  assert.deepEqual(await rows.first().boundingBox(), place, "nothing has moved it");
+  await check(page);
+  await page.locator("#news").click();
+  assert.equal(await rows.count(), 4);
+  await page.locator("#news").waitFor({ state: "hidden" });
+  await rows.nth(1).hover();
+  await job({ kind: "pointed", queue: "lonely" });
+  await page.locator("#news:not([hidden])").waitFor();
+  assert.equal(await rows.count(), 4);
+  await page.mouse.move(5, 5);
+  await until("the pointer has gone", async () => (await rows.count()) === 5);
+  await rows.nth(2).locator("a").focus();
+  await job({ kind: "pointed", queue: "lonely" });
+  await page.locator("#news:not([hidden])").waitFor();
+  assert.equal(await rows.count(), 5, "a row with the focus stays as well");
+});
+
 test("what can be done with ticked jobs stays in sight", async () => {
   const jobs = Array.from({ length: 60 }, () => JSON.stringify({ kind: "many", queue: "lonely", payload: {} }));
   const headers = { "content-type": "application/x-ndjson" };
