@@ -85,7 +85,16 @@ impl Visit {
 
     /// A page, and the sentence in it is said once.
     pub(crate) fn show(&self, page: &impl Template) -> Response {
-        let response = html(StatusCode::OK, page);
+        self.show_as(StatusCode::OK, page)
+    }
+
+    /// A list, or the page of a filter that was refused.
+    pub(crate) fn show_list(&self, refused: bool, page: &impl Template) -> Response {
+        self.show_as(if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }, page)
+    }
+
+    fn show_as(&self, status: StatusCode, page: &impl Template) -> Response {
+        let response = html(status, page);
         match self.said {
             Some(_) => with_cookie(response, &said_cookie("", 0)),
             None => response,

@@ -5,11 +5,11 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::seal::Seal;
-use tenure_core::{Invalid, JobId};
+use tenure_core::{Invalid, JobId, Timestamp};
 use tenure_store::journal::JournalFilter;
 
 use super::Shown;
-use crate::asked::{address, moment, parsed, word};
+use crate::asked::{Refused, address, moment, parsed_as, refusal, word};
 use crate::bits::{self, Markup};
 use crate::desk::Desk;
 use crate::frame::{Frame, Visit};
@@ -40,35 +40,45 @@ struct Audit {
     looked_at: Option<u32>,
     next: Option<String>,
     seal: Option<Seal>,
+    refused: Refused,
 }
 
 pub(crate) async fn show(State(desk): State<Desk>, visit: Visit, Query(asked): Query<Asked>) -> Shown {
     visit.need_operator()?;
-    let refused = |word: &str| Invalid::new("event", word, "the list has every event");
-    let event = word(&asked.event)
-        .map(|word| JournalEvent::ALL.into_iter().find(|event| event.as_str() == word).ok_or_else(|| refused(word)));
-    let before = word(&asked.before)
-        .map(|text| text.parse().map_err(|_| Invalid::new("before", text, "it is the number of an entry")));
-    let filter = JournalFilter {
-        events: event.transpose()?.into_iter().collect(),
-        actor: word(&asked.actor).map(str::to_owned),
-        subject: word(&asked.subject).map(str::to_owned),
-        job: parsed::<JobId>(&asked.job)?,
-        acts_only: !asked.all && word(&asked.job).is_none() && word(&asked.event).is_none(),
-        since: moment("since", &asked.since, visit.now)?,
-        until: moment("until", &asked.until, visit.now)?,
-        before: before.transpose()?,
-        limit: PAGE,
+    let found = match asked.filter(visit.now) {
+        Ok(filter) => refusal(desk.store().list_journal(&filter).await)?,
+        Err(invalid) => Err(invalid),
     };
-    let found = desk.store().list_journal(&filter).await?;
+    let (found, refused) = Refused::or(found);
     let next = found.next.map(|before| asked.at(&before.to_string()));
     let looked_at = found.next.filter(|_| found.rows.len() < PAGE as usize).map(|_| found.looked_at);
     let seal = desk.newest_seal().await?;
     let frame = visit.frame("Audit", "audit");
-    Ok(visit.show(&Audit { frame, asked, rows: found.rows, looked_at, next, seal }))
+    let page = Audit { frame, asked, rows: found.rows, looked_at, next, seal, refused };
+    Ok(visit.show_list(page.refused.is_some(), &page))
 }
 
 impl Asked {
+    fn filter(&self, now: Timestamp) -> Result<JournalFilter, Invalid> {
+        let refused = |word: &str| Invalid::new("event", word, "the list has every event");
+        let event = word(&self.event).map(|word| {
+            JournalEvent::ALL.into_iter().find(|event| event.as_str() == word).ok_or_else(|| refused(word))
+        });
+        let before = word(&self.before)
+            .map(|text| text.parse().map_err(|_| Invalid::new("before", text, "it is the number of an entry")));
+        Ok(JournalFilter {
+            events: event.transpose()?.into_iter().collect(),
+            actor: word(&self.actor).map(str::to_owned),
+            subject: word(&self.subject).map(str::to_owned),
+            job: parsed_as::<JobId>("job", &self.job)?,
+            acts_only: !self.all && word(&self.job).is_none() && word(&self.event).is_none(),
+            since: moment("since", &self.since, now)?,
+            until: moment("until", &self.until, now)?,
+            before: before.transpose()?,
+            limit: PAGE,
+        })
+    }
+
     fn at(&self, before: &str) -> String {
         address(
             "/audit",

@@ -3,12 +3,13 @@
 use askama::Template;
 use axum::extract::{Query, State};
 use serde::Deserialize;
+use tenure_core::Invalid;
 use tenure_core::name::{KindName, QueueName, TenantName};
 use tenure_server::dead::{Cause, Group};
 
 use super::Shown;
 use crate::act::Act;
-use crate::asked::{address, parsed, word};
+use crate::asked::{Refused, address, parsed, word};
 use crate::bits::{self, Markup};
 use crate::desk::Desk;
 use crate::frame::{Frame, Visit};
@@ -29,18 +30,33 @@ struct Dead {
     groups: Vec<Group>,
     looked_at: u64,
     is_complete: bool,
+    refused: Refused,
 }
 
 pub(crate) async fn show(State(desk): State<Desk>, visit: Visit, Query(asked): Query<Asked>) -> Shown {
-    let sight = visit.sight(&parsed::<TenantName>(&asked.tenant)?)?;
-    let (queue, kind) = (parsed::<QueueName>(&asked.queue)?, parsed::<KindName>(&asked.kind)?);
-    let found = match (queue, kind) {
-        (None, None) => desk.dead(&sight).await?,
-        (queue, kind) => tenure_server::dead::group(desk.store(), sight, queue, kind).await?,
+    let (found, refused) = match asked.wanted() {
+        Ok((tenant, queue, kind)) => {
+            let sight = visit.sight(&tenant)?;
+            let found = match (queue, kind) {
+                (None, None) => desk.dead(&sight).await?,
+                (queue, kind) => tenure_server::dead::group(desk.store(), sight, queue, kind).await?,
+            };
+            Refused::or(Ok(Some(found)))
+        }
+        Err(invalid) => Refused::or(Err(invalid)),
     };
     let frame = visit.frame("Dead letters", "dead");
-    let (groups, looked_at, is_complete) = (found.groups, found.looked_at, found.complete);
-    Ok(visit.show(&Dead { frame, asked, groups, looked_at, is_complete }))
+    let (groups, looked_at, is_complete) =
+        found.map_or((Vec::new(), 0, true), |found| (found.groups, found.looked_at, found.complete));
+    Ok(visit.show_list(refused.is_some(), &Dead { frame, asked, groups, looked_at, is_complete, refused }))
+}
+
+type Wanted = (Option<TenantName>, Option<QueueName>, Option<KindName>);
+
+impl Asked {
+    fn wanted(&self) -> Result<Wanted, Invalid> {
+        Ok((parsed(&self.tenant)?, parsed(&self.queue)?, parsed(&self.kind)?))
+    }
 }
 
 impl Dead {

@@ -6,13 +6,14 @@ use serde::Deserialize;
 use tenure_core::gate::Pattern;
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::name::GateName;
+use tenure_core::Invalid;
 use tenure_server::gate_words::allows;
 use tenure_store::gate::{GateFilter, GateRecord};
 use tenure_store::journal::JournalFilter;
 
 use super::Shown;
 use crate::act::Act;
-use crate::asked::{address, parsed, word};
+use crate::asked::{Refused, address, parsed_as, refusal, word};
 use crate::bits::{self, Markup, encoded};
 use crate::desk::Desk;
 use crate::frame::{Frame, Visit};
@@ -43,26 +44,38 @@ struct Gates {
     gates: Vec<GateRecord>,
     rules: Vec<(String, String)>,
     next: Option<String>,
+    refused: Refused,
 }
 
 pub(crate) async fn list(State(desk): State<Desk>, visit: Visit, Query(asked): Query<Asked>) -> Shown {
     visit.need_operator()?;
-    // What one types is the beginning of a name.
-    let pattern =
-        word(&asked.pattern).map(|text| if text.ends_with('*') { text.to_owned() } else { format!("{text}*") });
-    let filter = GateFilter {
-        pattern: pattern.map(|pattern| pattern.parse::<Pattern>()).transpose()?,
-        after: parsed::<GateName>(&asked.after)?,
-        limit: PAGE + 1,
+    let found = match asked.filter() {
+        Ok(filter) => refusal(desk.store().list_gates(&filter).await)?,
+        Err(invalid) => Err(invalid),
     };
-    let mut gates = desk.store().list_gates(&filter).await?;
+    let (mut gates, refused) = Refused::or(found);
     let has_more = gates.len() > PAGE as usize;
     gates.truncate(PAGE as usize);
     let last = gates.last().filter(|_| has_more).map(|gate| gate.name.to_string());
     let next = last.map(|last| address("/gates", &[("pattern", &asked.pattern), ("after", &last)]));
     let rules = desk.store().list_rules(1_000).await?;
     let rules = rules.iter().map(|(pattern, rule)| (pattern.to_string(), allows(rule))).collect();
-    Ok(visit.show(&Gates { frame: visit.frame("Gates", "gates"), asked, gates, rules, next }))
+    let frame = visit.frame("Gates", "gates");
+    Ok(visit.show_list(refused.is_some(), &Gates { frame, asked, gates, rules, next, refused }))
+}
+
+impl Asked {
+    fn filter(&self) -> Result<GateFilter, Invalid> {
+        // What one types is the beginning of a name.
+        let pattern =
+            word(&self.pattern).map(|text| if text.ends_with('*') { text.to_owned() } else { format!("{text}*") });
+        let pattern = pattern.map(|pattern| pattern.parse::<Pattern>()).transpose();
+        Ok(GateFilter {
+            pattern: pattern.map_err(|invalid| Invalid { field: "pattern", ..invalid })?,
+            after: parsed_as::<GateName>("after", &self.after)?,
+            limit: PAGE + 1,
+        })
+    }
 }
 
 #[derive(Template)]

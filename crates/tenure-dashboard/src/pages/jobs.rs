@@ -4,13 +4,14 @@ use askama::Template;
 use axum::extract::{Query, State};
 use serde::Deserialize;
 use tenure_core::name::{KindName, QueueName, TenantName};
-use tenure_core::{Invalid, JobId, State as JobState};
+use tenure_core::{Invalid, JobId, State as JobState, Timestamp};
+use tenure_store::StoreError;
 use tenure_store::operation::Act as Many;
 use tenure_store::record::{JobFilter, JobSummary};
 
 use super::Shown;
 use crate::act::Act;
-use crate::asked::{address, moment, parsed, word};
+use crate::asked::{Refused, address, moment, parsed, parsed_as, refusal, word};
 use crate::bits::{self, Markup};
 use crate::desk::Desk;
 use crate::frame::{Frame, Visit};
@@ -46,44 +47,67 @@ struct Jobs {
     /// Jobs that were looked at for a text, when it stopped before the end.
     looked_at: Option<u32>,
     next: Option<String>,
+    refused: Refused,
+}
+
+/// What a page of the list has.
+#[derive(Default)]
+struct Found {
+    jobs: Vec<JobSummary>,
+    looked_at: Option<u32>,
+    next: Option<JobId>,
 }
 
 pub(crate) async fn show(State(desk): State<Desk>, visit: Visit, Query(asked): Query<Asked>) -> Shown {
-    let filter = asked.filter(&visit)?;
-    let (jobs, looked_at, next) = match word(&asked.text) {
-        None => {
-            let mut jobs = desk.store().list_jobs(&JobFilter { limit: PAGE + 1, ..filter }).await?;
-            let has_more = jobs.len() > PAGE as usize;
-            jobs.truncate(PAGE as usize);
-            let next = jobs.last().filter(|_| has_more).map(|job| job.id);
-            (jobs, None, next)
-        }
-        Some(text) => {
-            let found = desk.store().search_jobs(&filter, text).await?;
-            (found.jobs, found.next.map(|_| found.looked_at), found.next)
-        }
+    let found = match asked.filter(&visit)? {
+        Ok(filter) => refusal(find(&desk, filter, &asked.text).await)?,
+        Err(invalid) => Err(invalid),
     };
+    let (Found { jobs, looked_at, next }, refused) = Refused::or(found);
     let next = next.map(|before| asked.at(&before.to_string()));
     let queues = match visit.person.caller.tenant {
         None => desk.queues().await?.into_iter().map(|queue| queue.name.to_string()).collect(),
         Some(_) => Vec::new(),
     };
-    Ok(visit.show(&Jobs { frame: visit.frame("Jobs", "jobs"), asked, queues, jobs, looked_at, next }))
+    let frame = visit.frame("Jobs", "jobs");
+    Ok(visit.show_list(refused.is_some(), &Jobs { frame, asked, queues, jobs, looked_at, next, refused }))
+}
+
+async fn find(desk: &Desk, filter: JobFilter, text: &str) -> Result<Found, StoreError> {
+    let Some(text) = word(text) else {
+        let mut jobs = desk.store().list_jobs(&JobFilter { limit: PAGE + 1, ..filter }).await?;
+        let has_more = jobs.len() > PAGE as usize;
+        jobs.truncate(PAGE as usize);
+        let next = jobs.last().filter(|_| has_more).map(|job| job.id);
+        return Ok(Found { jobs, looked_at: None, next });
+    };
+    let found = desk.store().search_jobs(&filter, text).await?;
+    Ok(Found { jobs: found.jobs, looked_at: found.next.map(|_| found.looked_at), next: found.next })
 }
 
 impl Asked {
-    fn filter(&self, visit: &Visit) -> Result<JobFilter, tenure_server::problem::Problem> {
+    /// The filter, or the field that is refused. A tenant that this person may not see is an error.
+    fn filter(&self, visit: &Visit) -> Result<Result<JobFilter, Invalid>, tenure_server::problem::Problem> {
+        let wanted = parsed::<TenantName>(&self.tenant).and_then(|tenant| Ok((tenant, self.wanted(visit.now)?)));
+        let (tenant, filter) = match wanted {
+            Ok(wanted) => wanted,
+            Err(invalid) => return Ok(Err(invalid)),
+        };
+        Ok(Ok(JobFilter { sight: visit.sight(&tenant)?, ..filter }))
+    }
+
+    fn wanted(&self, now: Timestamp) -> Result<JobFilter, Invalid> {
         let stuck = word(&self.stuck).map(|text| tenure_core::duration::parse("stuck", text)).transpose()?;
         Ok(JobFilter {
-            sight: visit.sight(&parsed::<TenantName>(&self.tenant)?)?,
             state: self.state()?,
             queue: parsed::<QueueName>(&self.queue)?,
             kind: parsed::<KindName>(&self.kind)?,
-            since: moment("since", &self.since, visit.now)?,
-            until: moment("until", &self.until, visit.now)?,
-            before: parsed::<JobId>(&self.before)?,
+            since: moment("since", &self.since, now)?,
+            until: moment("until", &self.until, now)?,
+            before: parsed_as::<JobId>("before", &self.before)?,
             stuck_for: stuck,
             limit: PAGE,
+            ..JobFilter::default()
         })
     }
 
@@ -178,7 +202,7 @@ pub(crate) async fn confirm(State(desk): State<Desk>, visit: Visit, Query(asked)
     if !asked.state()?.is_some_and(|state| act.fits(state)) {
         return Err(Invalid::new("state", &asked.state, "its jobs cannot be acted on like this").into());
     }
-    let mut filter = JobFilter { limit: 1_000, ..asked.filter(&visit)? };
+    let mut filter = JobFilter { limit: 1_000, ..asked.filter(&visit)?? };
     let (mut jobs, mut count, mut is_more) = (Vec::new(), 0, true);
     while is_more && count < COUNTED_MAX {
         let page = desk.store().list_jobs(&filter).await?;

@@ -101,3 +101,31 @@ test("what can be done with ticked jobs stays in sight", async () => {
     await narrow.context().close();
   }
 });
+
+test("a filter that is refused is shown as it was filled in, with the reason beside its field", async () => {
+  for (const [path, field, value, others] of [
+    ["/jobs", "kind", "no kind", { queue: "lonely", text: "x" }],
+    ["/jobs", "since", "yesterday", { kind: "noop" }],
+    ["/jobs", "stuck", "soon", {}],
+    ["/dead", "queue", "a b", { kind: "noop" }],
+    ["/audit", "job", "seven", { actor: "key:a" }],
+    ["/audit", "since", "never", {}],
+    ["/gates", "pattern", "a b", {}],
+  ]) {
+    const answer = await go(`${path}?${new URLSearchParams({ [field]: value, ...others })}`);
+    assert.equal(answer.status(), 422, `${path} ${field}`);
+    const input = page.locator(`main form input[name="${field}"]`);
+    assert.equal(await input.inputValue(), value);
+    for (const [name, text] of Object.entries(others)) assert.equal(await page.locator(`main form input[name="${name}"]`).inputValue(), text);
+    assert.equal(await input.getAttribute("aria-invalid"), "true");
+    assert.match(await page.locator(`label:has([name="${field}"]) [role=alert]`).innerText(), /./);
+    page.troubles.length = 0;
+    await check(page);
+    await Promise.all([page.waitForNavigation(), page.locator("main a", { hasText: "clear the filter" }).click()]);
+    assert.equal(page.url(), server.url + path);
+  }
+  const answer = await go("/jobs?state=asleep&kind=noop");
+  assert.equal(answer.status(), 422);
+  assert.match(await page.locator("main > [role=alert]").innerText(), /state/);
+  page.troubles.length = 0;
+});
