@@ -47,6 +47,8 @@ enum Field {
     Hidden(String, String),
     /// Asked for: name, label, example, whether it is needed.
     Text(&'static str, String, String, bool),
+    /// Asked for, filled with what is set now: name, label, example, value.
+    Filled(&'static str, String, String, String),
     /// One of several: name, label, (value, text).
     Choice(&'static str, String, Vec<(String, String)>),
     /// Some of several: name, label, values.
@@ -99,6 +101,12 @@ impl Act {
 
     pub(crate) fn text(mut self, name: &'static str, label: &str, example: &str) -> Self {
         self.fields.push(Field::Text(name, label.to_owned(), example.to_owned(), false));
+        self
+    }
+
+    /// A field that shows what is set now: a form that replaces a whole thing sends all of it back.
+    pub(crate) fn filled(mut self, name: &'static str, label: &str, example: &str, value: Option<String>) -> Self {
+        self.fields.push(Field::Filled(name, label.to_owned(), example.to_owned(), value.unwrap_or_default()));
         self
     }
 
@@ -174,6 +182,12 @@ impl Field {
                     escaped(example)
                 )
             }
+            Self::Filled(name, label, example, value) => format!(
+                "<label>{}<input name=\"{name}\" placeholder=\"{}\" value=\"{}\" autocomplete=\"off\"></label>",
+                escaped(label),
+                escaped(example),
+                escaped(value)
+            ),
             Self::Choice(name, label, choices) => {
                 let choices: String = choices
                     .iter()

@@ -3,10 +3,10 @@
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
-use tenure_core::gate::Pattern;
+use tenure_core::gate::{GateRule, Pattern, Rate};
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::name::GateName;
-use tenure_core::Invalid;
+use tenure_core::{Invalid, duration};
 use tenure_server::gate_words::allows;
 use tenure_store::gate::{GateFilter, GateRecord};
 use tenure_store::journal::JournalFilter;
@@ -131,13 +131,41 @@ fn acts(frame: &Frame, gate: &GateRecord) -> Markup {
 impl GatePage {
     fn rule(&self) -> Markup {
         let name = &self.gate.name;
+        // The call replaces the whole rule, so the form begins with all of it.
+        let GateRule { rate, concurrency, breaker, weight } = &self.gate.rule;
+        let number = |number: u32| number.to_string();
+        // A default stays one, also when the rate is changed or taken away.
+        let usual = rate.map(|rate| Rate::new(rate.count, rate.period));
+        let burst = rate.map(|rate| rate.burst).filter(|burst| Some(*burst) != usual.map(|usual| usual.burst));
+        let cost = rate.map(|rate| rate.cost).filter(|cost| Some(*cost) != usual.map(|usual| usual.cost));
         let act = Act::new("Set rule", format!("/v1/rules/{}", encoded(name)), format!("The rule of {name} is set."))
             .method("PUT")
-            .text("rate", "Jobs in a time", "30/m")
-            .text("concurrency:number", "At once", "2")
-            .text("breaker_failures:number", "Failures in a row that open its breaker", "5")
-            .text("breaker_cooldown_ms:duration", "for", "5m")
-            .ask("This gate obeys a rule of its own. What is left empty is not limited.");
+            .filled("rate", "Jobs in a time", "30/m", rate.map(|rate| rate.to_string()))
+            .filled("burst:number", "At once after a quiet time", "a tenth of a second's worth", burst.map(number))
+            .filled("cost:number", "Tokens that a job takes", "1", cost.map(number))
+            .filled("concurrency:number", "Jobs inside at once", "2", concurrency.map(number))
+            .filled(
+                "breaker_failures:number",
+                "Failures in a row that open its breaker",
+                "5",
+                breaker.as_ref().map(|breaker| number(breaker.failures)),
+            )
+            .filled(
+                "breaker_cooldown_ms:duration",
+                "Its breaker stays open for",
+                "5m",
+                breaker.as_ref().map(|breaker| duration::format(breaker.cooldown)),
+            )
+            .filled("weight:number", "Share beside the other lanes of a queue", "1", Some(number(*weight)))
+            .ask("The form shows the rule that holds now. What you leave empty is not limited.");
+        let from =
+            self.gate.pattern.as_ref().map(|pattern| pattern.as_str()).filter(|pattern| *pattern != name.as_str());
+        let act = match from {
+            Some(pattern) => act.ask(format!(
+                "This gate obeys the rule of {pattern} now. From here on it obeys a rule of its own; what you leave empty is not limited."
+            )),
+            None => act,
+        };
         self.frame.act(&act)
     }
 }

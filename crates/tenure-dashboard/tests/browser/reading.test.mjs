@@ -35,6 +35,28 @@ test("a page that fits the screen has no scroll bar, in development mode too", a
   }
 });
 
+test("the form of a rule begins with the rule that holds, and changes what was edited", async () => {
+  const rule = { rate: "30/m", burst: 9, concurrency: 2, breaker_failures: 5, breaker_cooldown_ms: 60_000, weight: 3 };
+  await call(server, "PUT", "/v1/rules/source:shop", rule);
+  await call(server, "POST", "/v1/gates/source:shop/pause", {});
+  const before = (await get("/v1/gates/source:shop")).rule;
+  await go("/gates/source:shop");
+  await press(page, ".acts", "Set rule", { "concurrency:number": "7", reason: "a larger pool" });
+  await said(page, /rule of source:shop is set/);
+  assert.deepEqual((await get("/v1/gates/source:shop")).rule, { ...before, concurrency: 7 });
+  await press(page, ".acts", "Set rule", { rate: "", "burst:number": "", reason: "no limit" });
+  await said(page, /rule of source:shop is set/);
+  const after = (await get("/v1/gates/source:shop")).rule;
+  assert.deepEqual([after.rate ?? null, after.concurrency, after.weight], [null, 7, 3], "what is left empty is not limited");
+  // A gate under the rule of a pattern: the form shows that rule.
+  await call(server, "PUT", "/v1/rules/domain:*", { concurrency: 4, breaker_failures: 2, breaker_cooldown_ms: 30_000 });
+  await call(server, "POST", "/v1/gates/domain:a.example/pause", {});
+  await go("/gates/domain%3Aa.example");
+  await press(page, ".acts", "Set rule", { rate: "5/s" });
+  const own = (await get("/v1/gates/domain:a.example")).rule;
+  assert.deepEqual([own.rate, own.concurrency, own.breaker_failures, own.breaker_cooldown_ms], ["5/s", 4, 2, 30_000]);
+});
+
 test("times name their zone", async () => {
   const id = await job({ kind: "noop" });
   await until("it has run", async () => (await get(`/v1/jobs/${id}`)).state === "succeeded");
