@@ -139,6 +139,16 @@ impl Standing {
 }
 
 impl WorkerRecord {
+    /// Slots in which this worker takes jobs of a queue now. A worker that is gone, stops or was told to be quiet takes none.
+    pub fn slots_of(&self, queue: &QueueName, now: Timestamp) -> u64 {
+        let takes_jobs = match Standing::of(self, now) {
+            Standing::There(state) => state != worker_loop::State::Draining && self.order == Order::Work,
+            Standing::New | Standing::Stopped | Standing::Gone => false,
+        };
+        let served = self.beat.iter().filter(|_| takes_jobs).flat_map(|beat| &beat.about.queues);
+        served.filter(|(name, _)| name == queue).map(|(_, slots)| u64::from(*slots)).sum()
+    }
+
     /// Refuses a list that is empty or too long.
     pub fn check_limit(limit: u32) -> Result<(), Invalid> {
         crate::operate::check_batch(limit)
@@ -159,3 +169,46 @@ impl Beat {
 
 /// Most queues one worker serves.
 pub const QUEUES_MAX: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).unwrap()
+    }
+
+    fn worker(state: worker_loop::State, order: Order) -> WorkerRecord {
+        let about = About { queues: vec![(queue("mail"), 3)], ..About::default() };
+        WorkerRecord {
+            id: WorkerId(1),
+            name: WorkerName::new("w").unwrap(),
+            registered_at: Timestamp::EPOCH,
+            beat: Some(Beat { worker: WorkerId(1), state, running: 0, reporting: 0, about }),
+            seen_at: Some(Timestamp::EPOCH),
+            order,
+        }
+    }
+
+    #[test]
+    fn only_a_worker_that_is_there_and_takes_jobs_serves_its_queues() {
+        use worker_loop::State::{Draining, Polling, Stopped};
+        let (soon, late) = (Timestamp::EPOCH.plus(Duration::from_secs(5)), Timestamp::EPOCH.plus(GONE_AFTER));
+        for (state, order, now, slots) in [
+            (Polling, Order::Work, soon, 3),
+            (Polling, Order::Quiet, soon, 0),
+            (Polling, Order::Stop, soon, 0),
+            (Draining, Order::Work, soon, 0),
+            (Stopped, Order::Work, soon, 0),
+            (Polling, Order::Work, late, 0),
+        ] {
+            let worker = worker(state, order);
+            assert_eq!(worker.slots_of(&queue("mail"), now), slots, "{state:?} {order:?} {now}");
+            assert_eq!(worker.slots_of(&queue("other"), now), 0);
+        }
+        let silent = WorkerRecord { beat: None, seen_at: None, ..worker(Polling, Order::Work) };
+        assert_eq!(silent.slots_of(&queue("mail"), soon), 0, "its queues are not known yet");
+    }
+}

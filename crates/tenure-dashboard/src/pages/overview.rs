@@ -10,8 +10,8 @@ use std::time::Duration;
 use askama::Template;
 use axum::extract::{Query, State};
 use serde::Deserialize;
-use tenure_core::State as JobState;
 use tenure_core::gate::{Admit, Why};
+use tenure_core::{State as JobState, Timestamp};
 use tenure_server::dead::Group;
 use tenure_store::gate::{GateFilter, GateRecord};
 use tenure_store::record::QueueRecord;
@@ -19,6 +19,7 @@ use tenure_store::run::{RunFilter, RunRecord};
 use tenure_store::worker::{Standing, WorkerRecord};
 
 use super::Shown;
+use super::queues::is_unserved;
 use super::runs::ended;
 use crate::bits::{self, Markup};
 use crate::desk::Desk;
@@ -29,6 +30,8 @@ use figures::Charts;
 const LINES: usize = 5;
 /// Gates that are looked through for closed ones.
 const GATES_MAX: u32 = 500;
+/// Registered workers that are read, the last seen first.
+const WORKERS_MAX: u32 = 1_000;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -139,7 +142,7 @@ fn tiles(queues: &[QueueRecord], charts: &Charts, within: Within, is_operator: b
 }
 
 async fn shared(desk: &Desk, visit: &Visit, queues: &[QueueRecord]) -> Result<Shared, crate::frame::Trouble> {
-    let workers = desk.store().list_workers(200).await?;
+    let workers = desk.store().list_workers(WORKERS_MAX).await?;
     let workers: Vec<_> = workers
         .into_iter()
         .map(|worker| {
@@ -170,7 +173,16 @@ fn health(
     let breakers = closed.iter().filter(|gate| gate.gate.open_until.is_some()).count();
     let late = queues.iter().filter(|queue| !queue.paused).filter_map(|queue| queue.oldest_due).min();
     let late = late.map(|at| visit.now.since(at)).unwrap_or_default();
-    vec![
+    let unserved: Vec<&QueueRecord> =
+        queues.iter().filter(|queue| is_unserved(queue, workers.iter().map(|(worker, _)| worker), visit.now)).collect();
+    let served = line(unserved.is_empty(), "Every queue with due jobs has a worker".to_owned(), "/queues");
+    let mut lines: Vec<Health> = unserved.iter().take(LINES).map(|queue| unserved_line(queue, visit.now)).collect();
+    match unserved.len().saturating_sub(LINES) {
+        0 if lines.is_empty() => lines.push(served),
+        0 => {}
+        more => lines.push(line(false, format!("{} more without a worker", bits::many(more, "queue")), "/queues")),
+    }
+    lines.extend([
         line(
             !workers.is_empty(),
             if workers.is_empty() {
@@ -203,7 +215,19 @@ fn health(
             },
             "/queues",
         ),
-    ]
+    ]);
+    lines
+}
+
+fn unserved_line(queue: &QueueRecord, now: Timestamp) -> Health {
+    let oldest = queue.oldest_due.map(|due| format!(", the oldest for {}", bits::span(&now.since(due))));
+    let text = format!(
+        "No worker serves queue {}: {} due{}",
+        queue.name,
+        bits::many(queue.due, "job"),
+        oldest.unwrap_or_default()
+    );
+    Health { is_good: false, text, href: "/queues" }
 }
 
 impl Overview {

@@ -2,7 +2,9 @@
 
 use askama::Template;
 use axum::extract::State;
+use tenure_core::Timestamp;
 use tenure_store::record::QueueRecord;
+use tenure_store::worker::WorkerRecord;
 
 use super::Shown;
 use crate::act::Act;
@@ -10,20 +12,43 @@ use crate::bits::{self, Markup, encoded, many, span};
 use crate::desk::Desk;
 use crate::frame::{Frame, Visit};
 
+/// Registered workers that are read, the last seen first.
+const WORKERS_MAX: u32 = 1_000;
+
 #[derive(Template)]
 #[template(path = "queues.html")]
 struct Queues {
     frame: Frame,
     queues: Vec<QueueRecord>,
+    workers: Vec<WorkerRecord>,
+}
+
+/// Whether jobs of a queue are due and no live worker takes them. A paused queue hands out nothing anyway.
+pub(super) fn is_unserved<'w>(
+    queue: &QueueRecord,
+    mut workers: impl Iterator<Item = &'w WorkerRecord>,
+    now: Timestamp,
+) -> bool {
+    queue.due > 0 && !queue.paused && workers.all(|worker| worker.slots_of(&queue.name, now) == 0)
 }
 
 pub(crate) async fn show(State(desk): State<Desk>, visit: Visit) -> Shown {
     visit.need_operator()?;
     let queues = desk.queues().await?;
-    Ok(visit.show(&Queues { frame: visit.frame("Queues", "queues"), queues }))
+    let workers = desk.store().list_workers(WORKERS_MAX).await?;
+    Ok(visit.show(&Queues { frame: visit.frame("Queues", "queues"), queues, workers }))
 }
 
 impl Queues {
+    fn is_unserved(&self, queue: &QueueRecord) -> bool {
+        is_unserved(queue, self.workers.iter(), self.frame.now)
+    }
+
+    /// Slots of live workers.
+    fn slots(&self, queue: &QueueRecord) -> u64 {
+        self.workers.iter().map(|worker| worker.slots_of(&queue.name, self.frame.now)).sum()
+    }
+
     fn acts(&self, queue: &QueueRecord) -> Markup {
         let name = &queue.name;
         let path = format!("/v1/queues/{}", encoded(name));

@@ -35,6 +35,21 @@ test("a page that fits the screen has no scroll bar, in development mode too", a
   }
 });
 
+test("a queue with due jobs and without a worker is a warning, until a worker serves it", async () => {
+  for (let n = 0; n < 3; n += 1) await job({ kind: "noop", queue: "lonely" });
+  await shows("/", "#health", /No worker serves queue lonely: 3 jobs due, the oldest for/);
+  const line = page.locator("#health tr", { hasText: "lonely" });
+  assert.match(await line.innerText(), /look/);
+  await check(page);
+  await shows("/queues", "tr:has-text('lonely')", /no worker/);
+  await check(page);
+  assert.equal((await get("/v1/queues/lonely")).slots, 0);
+  await call(server, "POST", "/v1/workers", { name: "late", queues: [{ queue: "lonely", slots: 2 }] });
+  assert.equal((await get("/v1/queues")).items.find((queue) => queue.name === "lonely").slots, 2);
+  await shows("/", "#health", /Every queue with due jobs has a worker/);
+  await shows("/queues", "tr:has-text('lonely')", /good/);
+});
+
 test("the form of a rule begins with the rule that holds, and changes what was edited", async () => {
   const rule = { rate: "30/m", burst: 9, concurrency: 2, breaker_failures: 5, breaker_cooldown_ms: 60_000, weight: 3 };
   await call(server, "PUT", "/v1/rules/source:shop", rule);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tenure_core::Scope;
 use tenure_core::name::QueueName;
 use tenure_store::StoreError;
-use tenure_store::operate::{LEASE_TTL_DEFAULT, PauseQueue, Quota, SetQueue};
+use tenure_store::operate::{BATCH_MAX, LEASE_TTL_DEFAULT, PauseQueue, Quota, SetQueue};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -20,7 +20,7 @@ use crate::caller::Caller;
 use crate::cursor::Page;
 use crate::problem::Problem;
 use crate::query::Segments;
-use crate::wire::worker::QueueLine;
+use crate::wire::worker::ServedQueueLine;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -32,16 +32,17 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// List queues and what is in them
 #[utoipa::path(get, path = "/v1/queues", tag = "queues", security(("key" = ["read"])),
-    responses((status = 200, body = Page<QueueLine>)))]
+    responses((status = 200, body = Page<ServedQueueLine>)))]
 async fn list_queues(State(app): State<App>, caller: Caller) -> Result<Response, Problem> {
     caller.need_operator(Scope::Read)?;
     let queues = app.store.list_queues().await?;
-    ok(&Page::whole(queues.iter().map(QueueLine::from).collect()))
+    let (workers, now) = (app.store.list_workers(BATCH_MAX).await?, app.store.now().await?);
+    ok(&Page::whole(queues.iter().map(|queue| ServedQueueLine::new(queue, &workers, now)).collect()))
 }
 
 /// One queue
 #[utoipa::path(get, path = "/v1/queues/{queue}", tag = "queues", params(("queue" = String, Path)),
-    security(("key" = ["read"])), responses((status = 200, body = QueueLine)))]
+    security(("key" = ["read"])), responses((status = 200, body = ServedQueueLine)))]
 async fn show_queue(State(app): State<App>, caller: Caller, path: Segments) -> Result<Response, Problem> {
     caller.need_operator(Scope::Read)?;
     shown(&app, &path.get("queue")?).await
@@ -63,7 +64,7 @@ struct QueueBody {
 
 /// Make a queue or change its settings
 #[utoipa::path(put, path = "/v1/queues/{queue}", tag = "queues", params(("queue" = String, Path)), request_body = QueueBody,
-    security(("key" = ["operate"])), responses((status = 200, body = QueueLine)))]
+    security(("key" = ["operate"])), responses((status = 200, body = ServedQueueLine)))]
 async fn set_queue(
     State(app): State<App>,
     caller: Caller,
@@ -84,7 +85,7 @@ async fn set_queue(
 
 /// Stop handing out jobs of a queue; running ones go on
 #[utoipa::path(post, path = "/v1/queues/{queue}/pause", tag = "queues", params(("queue" = String, Path)),
-    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = QueueLine)))]
+    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = ServedQueueLine)))]
 async fn pause_queue(
     State(app): State<App>,
     caller: Caller,
@@ -96,7 +97,7 @@ async fn pause_queue(
 
 /// Hand out jobs of a queue again
 #[utoipa::path(post, path = "/v1/queues/{queue}/resume", tag = "queues", params(("queue" = String, Path)),
-    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = QueueLine)))]
+    request_body = Reason, security(("key" = ["operate"])), responses((status = 200, body = ServedQueueLine)))]
 async fn resume_queue(
     State(app): State<App>,
     caller: Caller,
@@ -116,7 +117,9 @@ async fn switch(app: &App, caller: &Caller, path: &Segments, body: Reason, pause
 
 async fn shown(app: &App, queue: &QueueName) -> Result<Response, Problem> {
     let found = app.store.list_queues().await?.into_iter().find(|known| known.name == *queue);
-    ok(&QueueLine::from(&found.ok_or_else(|| StoreError::NotFound(format!("queue {queue}")))?))
+    let found = found.ok_or_else(|| StoreError::NotFound(format!("queue {queue}")))?;
+    let (workers, now) = (app.store.list_workers(BATCH_MAX).await?, app.store.now().await?);
+    ok(&ServedQueueLine::new(&found, &workers, now))
 }
 
 /// Zero is none.

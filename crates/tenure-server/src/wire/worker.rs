@@ -1,6 +1,7 @@
 //! Queues and workers as JSON.
 
 use serde::Serialize;
+use tenure_core::Timestamp;
 use tenure_core::name::QueueName;
 use tenure_store::record::QueueRecord;
 use tenure_store::worker::WorkerRecord;
@@ -25,6 +26,15 @@ pub struct QueueLine {
     retryable: u64,
     running: u64,
     oldest_due: Option<String>,
+}
+
+/// One queue, and whether live workers serve it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ServedQueueLine {
+    #[serde(flatten)]
+    queue: QueueLine,
+    /// Slots of live workers that take jobs of this queue. 0: its due jobs wait until a worker starts that serves it.
+    slots: u64,
 }
 
 /// One worker process.
@@ -67,6 +77,14 @@ impl From<&QueueRecord> for QueueLine {
             running: queue.running,
             oldest_due: date(queue.oldest_due),
         }
+    }
+}
+
+impl ServedQueueLine {
+    /// `workers` are all that are registered; those that are gone count nothing.
+    pub fn new(queue: &QueueRecord, workers: &[WorkerRecord], now: Timestamp) -> Self {
+        let slots = workers.iter().map(|worker| worker.slots_of(&queue.name, now)).sum();
+        Self { queue: queue.into(), slots }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::place::Place;
 
 on_each_store! {
     queues_are_made_paused_and_limited,
+    a_queue_tells_how_many_slots_of_live_workers_serve_it,
     gates_and_rules_are_set_and_operated,
     schedules_are_set_paused_and_removed,
     runs_are_listed_and_canceled_and_their_partitions_go_on,
@@ -38,6 +39,20 @@ async fn queues_are_made_paused_and_limited(place: Place) {
     assert_eq!(place.root.put("/v1/queues/a%20b", json!({})).await.code(422), "invalid");
     let odd = place.root.put("/v1/queues/a%2Fb:c", json!({})).await.ok(200);
     assert_eq!(odd["name"], "a/b:c", "a name with a slash is one segment");
+}
+
+async fn a_queue_tells_how_many_slots_of_live_workers_serve_it(place: Place) {
+    place.enqueue(json!({ "kind": "a", "queue": "mail" })).await;
+    let slots = async || place.root.get("/v1/queues/mail").await.ok(200)["slots"].clone();
+    assert_eq!(slots().await, 0, "its due job waits until a worker starts");
+    let body = json!({ "queues": [{ "queue": "mail", "slots": 2 }, { "queue": "other", "slots": 9 }] });
+    let worker = place.root.post("/v1/workers", body).await.ok(201)["worker"].clone();
+    assert_eq!(slots().await, 2);
+    let queues = place.root.get("/v1/queues").await.ok(200);
+    let mail = queues["items"].as_array().unwrap().iter().find(|queue| queue["name"] == "mail").unwrap();
+    assert_eq!((&mail["slots"], &mail["due"]), (&json!(2), &json!(1)));
+    place.root.post(&format!("/v1/workers/{worker}/quiet"), json!({})).await.ok(200);
+    assert_eq!(slots().await, 0, "a quiet worker claims nothing");
 }
 
 async fn gates_and_rules_are_set_and_operated(place: Place) {

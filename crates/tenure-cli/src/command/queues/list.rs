@@ -2,6 +2,7 @@
 
 use clap::Args;
 use tenure_core::Timestamp;
+use tenure_store::operate::BATCH_MAX;
 use tenure_store::record::QueueRecord;
 
 use crate::command::{Answer, Session};
@@ -9,7 +10,7 @@ use crate::failure::Failure;
 use crate::paint::Paint;
 use crate::table::{Cell, Table};
 use tenure_server::moment;
-use tenure_server::wire::worker::QueueLine;
+use tenure_server::wire::worker::ServedQueueLine;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +30,9 @@ pub(super) async fn run(_: &ListArgs, session: &mut Session) -> Result<Answer, F
     let store = session.store().await?;
     let queues = store.list_queues().await?;
     if session.out.is_json() {
-        session.out.json(&queues.iter().map(QueueLine::from).collect::<Vec<_>>())?;
+        let (workers, now) = (store.list_workers(BATCH_MAX).await?, store.now().await?);
+        let lines = queues.iter().map(|queue| ServedQueueLine::new(queue, &workers, now));
+        session.out.json(&lines.collect::<Vec<_>>())?;
         return Ok(Answer::Done);
     }
     if queues.is_empty() {
