@@ -50,6 +50,15 @@ test("a queue with due jobs and without a worker is a warning, until a worker se
   await shows("/queues", "tr:has-text('lonely')", /good/);
 });
 
+test("a job that no worker handles says so, and says when it is offered again", async () => {
+  const id = await job({ kind: "unheard" });
+  await until("it was given back", async () => (await get(`/v1/jobs/${id}`)).attempts?.length > 0);
+  await go(`/jobs/${id}`);
+  const why = await page.locator("#why").innerText();
+  assert.match(why, /No live worker handles kind unheard: the job was given back 1 time\. It is offered to workers again in \d+s/);
+  await check(page);
+});
+
 test("the form of a rule begins with the rule that holds, and changes what was edited", async () => {
   const rule = { rate: "30/m", burst: 9, concurrency: 2, breaker_failures: 5, breaker_cooldown_ms: 60_000, weight: 3 };
   await call(server, "PUT", "/v1/rules/source:shop", rule);
