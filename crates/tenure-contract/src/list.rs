@@ -309,6 +309,7 @@ macro_rules! each_case {
             rows_not_sealed_yet_are_the_tail,
             // search
             jobs_are_listed_by_the_time_they_were_created,
+            jobs_are_listed_by_the_beginning_of_their_id,
             jobs_are_found_by_a_text_in_their_payload,
             a_search_goes_on_where_it_stopped,
             // list_journal

@@ -39,6 +39,21 @@ impl JobId {
         Timestamp::from_micros(millis.saturating_mul(1_000))
     }
 
+    /// The first id that begins like this text, and the first one after all of them (`None`: there is none). The text is
+    /// the beginning of an id as people copy it, with or without hyphens, of 8 hexadecimal digits or more: fewer would mean
+    /// the jobs of hours. Anything else is the beginning of no id.
+    pub fn beginning(text: &str) -> Option<(Self, Option<Self>)> {
+        let digits: String = text.chars().filter(|c| *c != '-').collect();
+        if !(8..=32).contains(&digits.len()) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        let first = u128::from_str_radix(&format!("{digits:0<32}"), 16).ok()?;
+        // All ids that begin alike differ in so many bits.
+        let bits = 128 - 4 * u32::try_from(digits.len()).ok()?;
+        let after = 1_u128.checked_shl(bits).and_then(|step| first.checked_add(step));
+        Some((Self(Uuid::from_u128(first)), after.map(|after| Self(Uuid::from_u128(after)))))
+    }
+
     /// The refusal of an id that another tenant's job has: nothing is told about that job.
     pub fn in_use(&self) -> Invalid {
         Invalid::new("id", self, "it is in use, make a new one")
@@ -169,5 +184,26 @@ mod tests {
         let v4: JobId = "7f1d3c1e-55c5-4ac5-a5ac-8d3f4e5b6c7d".parse().unwrap();
         assert!(v4.check(NOW).unwrap_err().limit.contains("version 7"));
         assert!("not-a-uuid".parse::<JobId>().is_err());
+    }
+
+    #[test]
+    fn the_ids_that_begin_alike_are_one_range() {
+        let id = |text: &str| text.parse::<JobId>().unwrap();
+        for (text, first, after) in [
+            ("01933c5e", "01933c5e-0000-0000-0000-000000000000", "01933c5f-0000-0000-0000-000000000000"),
+            ("01933C5E-7b5", "01933c5e-7b50-0000-0000-000000000000", "01933c5e-7b60-0000-0000-000000000000"),
+            ("01933c5e7b5a7", "01933c5e-7b5a-7000-0000-000000000000", "01933c5e-7b5a-8000-0000-000000000000"),
+            (
+                "01933c5e-7b5a-7000-8000-000000000001",
+                "01933c5e-7b5a-7000-8000-000000000001",
+                "01933c5e-7b5a-7000-8000-000000000002",
+            ),
+        ] {
+            assert_eq!(JobId::beginning(text), Some((id(first), Some(id(after)))), "{text}");
+        }
+        assert_eq!(JobId::beginning("ffffffff").unwrap().1, None, "no id is after the last ones");
+        for bad in ["", "01933c5", "01933c5g", "mailmail", "01933c5e-7b5a-7000-8000-0000000000010", "é1933c5e"] {
+            assert_eq!(JobId::beginning(bad), None, "{bad}");
+        }
     }
 }

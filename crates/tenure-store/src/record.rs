@@ -136,6 +136,8 @@ pub struct JobFilter {
     pub kind: Option<KindName>,
     /// Only jobs older than this id: the last one of the page before.
     pub before: Option<JobId>,
+    /// Only this job and newer ones. With `before` it lists the jobs whose id begins alike: see [`JobId::beginning`].
+    pub from: Option<JobId>,
     /// Running, and not renewed for this long.
     pub stuck_for: Option<Duration>,
     /// Only jobs created then or later. They are found by the time in their ids, give or take an hour: one whose producer
@@ -155,6 +157,7 @@ impl Default for JobFilter {
             queue: None,
             kind: None,
             before: None,
+            from: None,
             stuck_for: None,
             since: None,
             until: None,
@@ -174,7 +177,7 @@ impl JobFilter {
         const SLACK: Duration = Duration::from_secs(3_600);
         let from = self.since.map(|since| JobId::from_parts(since.minus(SLACK), [0; 10]));
         let until = self.until.map(|until| JobId::from_parts(until.plus(SLACK), [0xff; 10]));
-        (from, until.into_iter().chain(self.before).min())
+        (from.into_iter().chain(self.from).max(), until.into_iter().chain(self.before).min())
     }
 
     /// Whether a job of this age is meant.

@@ -67,6 +67,40 @@ pub async fn jobs_are_listed_by_the_time_they_were_created(t: Fixture) {
     assert_eq!(list(JobFilter { since: at(3), until: at(3), ..all }).await, [] as [usize; 0]);
 }
 
+/// A job is found by the beginning of its id, in every state, and another tenant does not see it.
+pub async fn jobs_are_listed_by_the_beginning_of_their_id(t: Fixture) {
+    let mut made = Vec::new();
+    for _ in 0..4 {
+        made.push(t.enqueue().await);
+        t.advance(HOUR);
+    }
+    let (wanted, text) = (made[1], made[1].to_string());
+    let list = async |filter: JobFilter, beginning: &str| {
+        let (first, after) = JobId::beginning(beginning).expect("a beginning");
+        let filter = JobFilter { from: Some(first), before: after, ..filter };
+        let jobs = t.store.list_jobs(&filter).await.expect("list");
+        jobs.iter().map(|job| job.id).collect::<Vec<_>>()
+    };
+    let all = JobFilter::default();
+    for digits in [8, 13, 36] {
+        assert_eq!(list(all.clone(), &text[..digits]).await, [wanted], "{digits}");
+    }
+    let own = JobFilter { sight: Sight::Tenant(Default::default()), ..all.clone() };
+    assert_eq!(list(own, &text[..8]).await, [wanted]);
+    let other = JobFilter { sight: Sight::Tenant("acme".parse().expect("a name")), ..all.clone() };
+    assert_eq!(list(other, &text).await, []);
+    t.store.cancel_job(crate::fixture::cancel(wanted, false)).await.expect("cancel");
+    let canceled = JobFilter { state: Some(tenure_core::State::Canceled), ..all.clone() };
+    assert_eq!(list(canceled.clone(), &text[..8]).await, [wanted]);
+    assert_eq!(list(canceled, &made[2].to_string()[..8]).await, []);
+    let queued = JobFilter { state: Some(tenure_core::State::Queued), ..all.clone() };
+    assert_eq!(list(queued.clone(), &text[..8]).await, []);
+    assert_eq!(list(queued, &made[2].to_string()[..8]).await, [made[2]]);
+    let from = JobFilter { from: Some(made[2]), ..all };
+    let jobs = t.store.list_jobs(&from).await.expect("list");
+    assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [made[3], made[2]], "the first one included");
+}
+
 /// In either case, in keys and in values, and nothing in it is a wildcard.
 pub async fn jobs_are_found_by_a_text_in_their_payload(t: Fixture) {
     let order = enqueue(&t, r#"{"Order": "A-100%_x"}"#).await;

@@ -237,6 +237,7 @@ fn matches(tables: &Tables, row: &Row, filter: &JobFilter, now: Timestamp) -> bo
         && filter.queue.as_ref().is_none_or(|queue| *queue == row.asked.queue)
         && filter.kind.as_ref().is_none_or(|kind| *kind == row.asked.kind)
         && filter.before.is_none_or(|before| row.asked.id < before)
+        && filter.from.is_none_or(|from| row.asked.id >= from)
         && filter.meets(row.created_at)
         && filter.stuck_for.is_none_or(|stuck| quiet_since.is_some_and(|since| now.since(since) >= stuck))
 }

@@ -175,3 +175,57 @@ test("a filter that is refused is shown as it was filled in, with the reason bes
   assert.match(await page.locator("main > [role=alert]").innerText(), /state/);
   page.troubles.length = 0;
 });
+
+test("a job is found by the beginning of its id, and everything by the beginning of its name", async () => {
+  const find = async (q) => {
+    await go("/");
+    await page.locator("#q").fill(q);
+    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
+  };
+  const id = await job({ kind: "noop" });
+  await find(id.slice(0, 23));
+  assert.equal(page.url(), `${server.url}/jobs/${id}`, "one job alone is opened");
+  const all = (await get("/v1/jobs?limit=100")).items.filter((one) => one.id.startsWith(id.slice(0, 8)));
+  await find(id.slice(0, 8));
+  assert.equal(await page.locator(".found li").count(), Math.min(10, all.length));
+  assert.match(await page.locator(".found").first().innerText(), /^Jobs\n/);
+  await check(page);
+  await call(server, "PUT", "/v1/schedules/lonely-nights", { cron: "0 3 * * *", kind: "noop", payload: {} });
+  await find("lone");
+  const found = await page.locator(".found").allInnerTexts();
+  assert.deepEqual(found.map((text) => text.split("\n")[0]), ["Schedules", "Queues"]);
+  await page.locator(".found a", { hasText: "lonely" }).last().click();
+  await page.waitForURL(`${server.url}/jobs?queue=lonely`);
+  await find("sourc");
+  assert.match(await page.locator(".found").innerText(), /Gates\s+source:shop/);
+  await find("noo");
+  assert.match(await page.locator(".found").innerText(), /Kinds\s+noop/);
+  await find("01933c5");
+  assert.match(await page.locator("h1").innerText(), /Nothing has the id or name/, "seven digits are the jobs of hours");
+});
+
+test("a tenant finds nothing of others by the beginning of an id or a name", async () => {
+  const [closed, looks] = [await serve("server"), await watched(browser)];
+  try {
+    await tenure(closed, "tenants", "set", "acme");
+    const { key } = await tenure(closed, "keys", "create", "--name", "acme", "--scopes", "read", "--tenant", "acme");
+    const [own, other] = [
+      (await tenure(closed, "enqueue", "noop", "{}", "--tenant", "acme", "--delay", "1h")),
+      (await tenure(closed, "enqueue", "noop", "{}", "--delay", "1h")),
+    ].map((made) => made.id ?? made.job?.id ?? made.job);
+    await looks.goto(`${closed.url}/sign-in`);
+    await looks.locator("#key").fill(key);
+    await Promise.all([looks.waitForNavigation(), looks.locator("button").click()]);
+    await looks.goto(`${closed.url}/search?q=${own.slice(0, 23)}`);
+    assert.equal(looks.url(), `${closed.url}/jobs/${own}`);
+    for (const q of [other.slice(0, 23), other, "defa", "acm"]) {
+      await looks.goto(`${closed.url}/search?q=${q}`);
+      assert.match(await looks.locator("h1").innerText(), /Nothing has the id or name/, q);
+    }
+    await looks.goto(`${closed.url}/search?q=${other.slice(0, 8)}`);
+    assert.doesNotMatch(await looks.locator("body").innerText(), new RegExp(`${other}`));
+  } finally {
+    await looks.context().close();
+    await closed.stop();
+  }
+});

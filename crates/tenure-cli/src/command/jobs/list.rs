@@ -78,6 +78,7 @@ pub(super) async fn run(args: ListArgs, session: &mut Session) -> Result<Answer,
         since: args.since.map(|when| when.at(moment::now())),
         until: args.until.map(|when| when.at(moment::now())),
         limit: args.limit,
+        ..JobFilter::default()
     };
     let store = session.store().await?;
     let jobs = match &args.text {

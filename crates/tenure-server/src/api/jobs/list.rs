@@ -70,6 +70,7 @@ pub(super) async fn list_jobs(
         since: moment(&app, "since", asked.since.as_deref()).await?,
         until: moment(&app, "until", asked.until.as_deref()).await?,
         limit: limit + 1,
+        ..JobFilter::default()
     };
     if let Some(text) = asked.text {
         let found = app.store.search_jobs(&JobFilter { limit, ..filter }, &text).await?;
