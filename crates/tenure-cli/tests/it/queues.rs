@@ -16,7 +16,7 @@ fn queues_are_counted_paused_resumed_and_set() {
     assert!(queues[0]["oldest_due"].take().is_string(), "{queues}");
     let queue = json!({
         "name": "mail", "paused": true, "fair": false, "quota": null, "lease_ttl_ms": 300_000, "due": 1, "scheduled": 1, "waiting": 0,
-        "retryable": 0, "running": 0,
+        "retryable": 0, "running": 0, "slots": 0,
         "oldest_due": null,
     });
     assert_eq!(queues, json!([queue]));
