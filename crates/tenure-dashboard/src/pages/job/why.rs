@@ -34,8 +34,10 @@ pub(super) async fn not_running(desk: &Desk, visit: &Visit, job: &JobRecord) -> 
     // How busy the others are is not a tenant's to know.
     let is_operator = visit.person.caller.tenant.is_none();
     let gate = if is_operator { closed_gate(desk, job).await? } else { None };
-    let given_back = GivenBack::of(job);
-    if let Some(given_back) = &given_back {
+    let queues = if is_operator { desk.queues().await? } else { Vec::new() };
+    let queue = queues.iter().find(|queue| queue.name == summary.queue);
+    let is_paused = queue.is_some_and(|queue| queue.paused);
+    if let Some(given_back) = GivenBack::of(job).filter(|_| !is_paused) {
         let workers = if is_operator { desk.store().list_workers(WORKERS_MAX).await? } else { Vec::new() };
         return Ok(Some(given_back.text(job, &workers, visit)));
     }
@@ -51,8 +53,7 @@ pub(super) async fn not_running(desk: &Desk, visit: &Visit, job: &JobRecord) -> 
     if !is_operator {
         return Ok(Some("It is due, and waits for a worker.".to_owned()));
     }
-    let queue = desk.queues().await?.into_iter().find(|queue| queue.name == summary.queue);
-    if queue.as_ref().is_some_and(|queue| queue.paused) {
+    if is_paused {
         return Ok(Some(format!(
             "Queue {} is paused: nothing of it is handed out until somebody resumes it.",
             summary.queue
@@ -62,7 +63,7 @@ pub(super) async fn not_running(desk: &Desk, visit: &Visit, job: &JobRecord) -> 
         return Ok(Some(format!("It waits for {gate}.")));
     }
     let workers = desk.store().list_workers(WORKERS_MAX).await?;
-    Ok(Some(of_workers(job, queue.as_ref(), &workers, visit)))
+    Ok(Some(of_workers(job, queue, &workers, visit)))
 }
 
 /// The last attempts of a job that workers gave back without running it, because they have no handler for its kind.
