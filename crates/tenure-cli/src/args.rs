@@ -1,5 +1,6 @@
 //! The command line: global flags, the list of commands, and the values they share.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::command::{
 };
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
+use crate::terminal;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -147,8 +149,13 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
             let first = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
             Failure::new("usage", exit::USAGE, first.split_whitespace().collect::<Vec<_>>().join(" ")).print(true);
         } else {
-            // A closed pipe (`tenure --help | head -1`) is nobody's mistake.
-            let _ = error.print();
+            // A refused argument is repeated: it may be a name that was copied from somewhere.
+            let text = terminal::shown(&error.render().to_string(), false);
+            // A closed pipe (`tenure --help | head -1`) is no error.
+            let _ = match error.use_stderr() {
+                true => std::io::stderr().write_all(text.as_bytes()),
+                false => std::io::stdout().write_all(text.as_bytes()),
+            };
         }
         ExitCode::from(if asked { exit::DONE } else { exit::USAGE })
     })

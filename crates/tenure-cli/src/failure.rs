@@ -5,8 +5,11 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tenure_core::Invalid;
+use tenure_core::text::printable_json;
 use tenure_server::new_job::line::without_payload;
 use tenure_store::StoreError;
+
+use crate::terminal;
 
 /// Exit codes; the list people read is in `tenure --help`.
 pub(crate) mod exit {
@@ -95,11 +98,12 @@ impl Failure {
     pub(crate) fn print(&self, json: bool) {
         let mut stderr = std::io::stderr().lock();
         let _ = if json {
-            writeln!(stderr, "{}", self.to_json())
+            writeln!(stderr, "{}", printable_json(&self.to_json().to_string()))
         } else {
             let causes: String = self.0.causes.iter().map(|cause| format!("\n  caused by: {cause}")).collect();
             let hint = self.0.hint.iter().map(|hint| format!("\n\n{hint}")).collect::<String>();
-            writeln!(stderr, "error: {}{causes}{hint}", self.0.message)
+            let text = format!("error: {}{causes}{hint}", self.0.message);
+            writeln!(stderr, "{}", terminal::shown(&text, false))
         };
     }
 

@@ -7,6 +7,7 @@
 //! - [`kinds`]: what `tenure worker` can do by itself, one file each; [`log`](mod@log): how it tells
 //! - [`bulk`]: work on many jobs; [`confirm`]: a question before it
 //! - [`output`], [`table`], [`paint`], [`moment`], [`pretty`], [`bar`], [`progress`], [`screen`]: what people see; what programs see is `tenure_server::wire`
+//! - [`terminal`]: what reaches a terminal is safe to show
 //! - [`follow`]: commands that go on until Ctrl-C
 //! - [`failure`]: errors, their codes and exit codes
 
@@ -28,6 +29,7 @@ mod paint;
 mod progress;
 mod screen;
 mod table;
+mod terminal;
 
 mod failure;
 mod follow;

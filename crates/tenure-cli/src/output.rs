@@ -3,10 +3,12 @@
 use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
+use tenure_core::text::printable_json;
 
 use crate::failure::{Failure, exit};
 use crate::screen::Screen;
 use crate::table::Table;
+use crate::terminal;
 
 /// What a command prints. Text for people and JSON for programs never mix.
 pub(crate) struct Output {
@@ -41,13 +43,13 @@ impl Output {
 
     /// A line for people.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(line.as_ref());
+        self.text.push_str(&terminal::shown(line.as_ref(), self.color));
         self.text.push('\n');
     }
 
     /// A table for people.
     pub(crate) fn table(&mut self, table: &Table) {
-        self.text.push_str(&table.render(self.color));
+        self.text.push_str(&terminal::shown(&table.render(self.color), self.color));
     }
 
     /// A table whose last column is prose: on a terminal it is cut where the line ends.
@@ -62,7 +64,9 @@ impl Output {
     pub(crate) fn json(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         let unprintable = |error| Failure::new("output", exit::STORE, "the answer is no JSON").caused_by(&error);
         let text = serde_json::to_string(document).map_err(unprintable)?;
-        self.line(text);
+        // The same document, with nothing in it that a terminal obeys.
+        self.text.push_str(&printable_json(&text));
+        self.text.push('\n');
         Ok(())
     }
 

@@ -6,6 +6,8 @@
 
 use std::io::{self, Write};
 
+use crate::terminal;
+
 /// Second screen, no cursor, no line wrapping.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
@@ -33,6 +35,7 @@ impl Screen {
     /// Draws a picture; what does not fit is left out.
     pub(crate) fn draw(&mut self, picture: &str) -> io::Result<()> {
         let (rows, columns) = Self::size();
+        let picture = terminal::shown(picture, true);
         let lines: Vec<String> = picture.lines().take(rows).map(|line| cut(line, columns)).collect();
         // A line that fills its row is not erased: the cursor stays on its last character.
         let erase = |line: &String| if visible(line) < columns { "\x1b[K" } else { "" };

@@ -128,11 +128,7 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// `text` on one line and without anything a terminal would obey.
-pub(crate) fn printable(text: &str) -> String {
-    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
-    text.chars().map(escaped).collect()
-}
+pub(crate) use tenure_core::text::printable;
 
 /// The first `max` characters, with a mark where something is missing.
 pub(crate) fn shorten(text: &str, max: usize) -> String {

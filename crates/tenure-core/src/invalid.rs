@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::is_deceptive;
+
 /// An input that was refused before anything was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {value} is refused: {limit}")]
@@ -24,7 +26,7 @@ impl Invalid {
     }
 }
 
-/// Back-quotes a value for a message: control characters escaped, cut after 60 characters.
+/// Back-quotes a value for a message: control characters and the like escaped, cut after 60 characters.
 fn quote(value: &str) -> String {
     let mut shown = String::with_capacity(VALUE_CHARS_MAX + 3);
     shown.push('`');
@@ -33,7 +35,7 @@ fn quote(value: &str) -> String {
             shown.push('…');
             break;
         }
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_deceptive(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown.push('`');
     shown

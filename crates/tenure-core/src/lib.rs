@@ -21,6 +21,7 @@
 //! - [`webhook`]: what may be told to others, and how an endpoint chooses
 //! - [`worker_loop`], [`slot`]: the two state machines of a worker process
 //! - [`new_job`], [`name`], [`json`], [`priority`], [`invalid`]: every input, checked once
+//! - [`text`]: text from outside, made visible before it is shown
 //! - [`trace`]: the trace that a job belongs to
 //! - [`id`], [`time`]: the newtypes underneath
 
@@ -59,6 +60,7 @@ pub mod json;
 pub mod name;
 pub mod new_job;
 pub mod priority;
+pub mod text;
 
 pub mod duration;
 pub mod id;

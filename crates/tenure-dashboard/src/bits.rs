@@ -7,6 +7,7 @@ use askama::filters::HtmlSafe;
 use tenure_core::gate::{Admit, Why};
 use tenure_core::journal::JournalEvent;
 use tenure_core::run::Part;
+use tenure_core::text::is_deceptive;
 use tenure_core::{JobId, Json, State, Timestamp};
 use tenure_server::gate_words::closed_text;
 use tenure_server::{moment, pretty};
@@ -35,9 +36,9 @@ pub(crate) fn escaped(text: impl fmt::Display) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // What a terminal obeys and a page hides: order of writing, and nothing at all.
-            c if c.is_control() && !matches!(c, '\n' | '\t') => safe.push('\u{fffd}'),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => safe.push('\u{fffd}'),
+            '\n' | '\t' => safe.push(c),
+            // Controls, marks of the order of writing, and characters without width are written out.
+            c if is_deceptive(c) => safe.extend(c.escape_default()),
             c => safe.push(c),
         }
     }
@@ -253,7 +254,8 @@ mod tests {
         let text = "<script>alert(1)</script>\" onload='x' & \u{202e}gnp.exe\u{7}";
         let safe = escaped(text);
         assert!(!safe.contains(['<', '>', '"', '\'', '\u{202e}', '\u{7}']), "{safe}");
-        assert!(safe.starts_with("&lt;script&gt;"));
+        assert!(safe.starts_with("&lt;script&gt;") && safe.contains("\\u{202e}gnp.exe\\u{7}"), "{safe}");
+        assert_eq!(escaped("a\u{200b}b\u{feff}\nc"), "a\\u{200b}b\\u{feff}\nc");
     }
 
     #[test]

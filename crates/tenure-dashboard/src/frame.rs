@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use tenure_core::name::TenantName;
+use tenure_core::text::printable_lines;
 use tenure_core::{Scope, Timestamp};
 use tenure_server::problem::Problem;
 use tenure_store::record::Sight;
@@ -209,9 +210,15 @@ fn said_cookie(value: &str, seconds: u32) -> String {
     format!("{SAID}={value}; Path=/; Max-Age={seconds}; Secure; HttpOnly; SameSite=Lax")
 }
 
+/// A page as it is sent. Texts of tenants that turn the order of writing or hide are written out here, whatever the template
+/// that shows them.
+fn written(page: &impl Template) -> askama::Result<String> {
+    page.render().map(|text| printable_lines(&text))
+}
+
 /// Renders a page.
 pub(crate) fn html(status: StatusCode, page: &impl Template) -> Response {
-    match page.render() {
+    match written(page) {
         Ok(text) => {
             (status, [(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))], text).into_response()
         }
@@ -253,5 +260,23 @@ impl IntoResponse for Trouble {
 impl<E: Into<Problem>> From<E> for Trouble {
     fn from(error: E) -> Self {
         Self(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Template)]
+    #[template(source = "<p title=\"{{ text }}\">{{ text }}\n</p>", ext = "html")]
+    struct Shown {
+        text: &'static str,
+    }
+
+    #[test]
+    fn no_template_shows_text_that_turns_around_or_hides() {
+        let page = written(&Shown { text: "a\u{202e}b\u{200b}\u{9b}\u{1b}c" }).unwrap();
+        let text = "a\\u{202e}b\\u{200b}\\u{9b}\\u{1b}c";
+        assert_eq!(page, format!("<p title=\"{text}\">{text}\n</p>"));
     }
 }
