@@ -57,7 +57,8 @@ macro_rules! each_scenario {
                 a_claim_takes_no_more_than_it_asked_for,
                 a_claim_takes_from_its_own_queue_only,
                 a_paused_queue_hands_out_nothing,
-                a_queue_can_be_paused_before_its_first_job,
+                a_queue_that_was_made_can_be_paused_before_its_first_job,
+                an_unknown_queue_is_neither_paused_nor_made,
                 queues_tell_what_is_in_them,
                 // retry
                 coins_wait_1_2_4_to_1440_minutes,

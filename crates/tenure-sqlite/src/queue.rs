@@ -7,6 +7,7 @@ use tenure_core::How;
 use tenure_core::journal::JournalEvent;
 use tenure_core::json::quote;
 use tenure_core::name::{QueueName, TenantName};
+use tenure_store::StoreError;
 use tenure_store::operate::{PauseQueue, SetQueue};
 use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, QueueRecord};
 
@@ -82,9 +83,11 @@ pub(crate) fn set_queue(tx: &Tx<'_>, request: &SetQueue) -> Result<()> {
     Ok(())
 }
 
-/// Stops or resumes claims. A change is journaled, a repetition is not.
+/// Stops or resumes claims of a queue that exists. A change is journaled, a repetition is not.
 pub(crate) fn pause_queue(tx: &Tx<'_>, request: &PauseQueue) -> Result<()> {
-    ensure(tx, &request.queue)?;
+    if find(tx, &request.queue)?.is_none() {
+        return Err(StoreError::NotFound(format!("queue {}", request.queue)).into());
+    }
     let changed =
         tx.execute(PAUSE_QUEUE, named_params! { ":name": request.queue.as_str(), ":paused": request.paused })?;
     if changed == 0 {

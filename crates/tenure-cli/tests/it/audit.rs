@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tenure_core::name::QueueName;
-use tenure_store::operate::{PauseQueue, Word};
+use tenure_store::operate::{LEASE_TTL_DEFAULT, PauseQueue, SetQueue, Word};
 
 use crate::bench::Bench;
 use crate::following::Following;
@@ -81,6 +81,7 @@ fn the_tail_shows_the_newest_rows_sealed_or_not_newest_last() {
     ids.push(add_row(&place));
     place.json(&["audit", "anchor"]);
     ids.push(add_row(&place));
+    place.json(&["queues", "set", "mail", "--lease-ttl=1m"]);
     place.json(&["queues", "pause", "mail", "--reason=outage"]);
 
     let jobs = |args: &[&str]| -> Vec<String> {
@@ -130,9 +131,10 @@ fn the_newest_rows_of_a_long_journal_are_found_and_all_of_it_is_sealed() {
         for n in 0..4_100 {
             let queue = QueueName::new(format!("q{n}")).unwrap();
             let store = std::sync::Arc::clone(&bench.store);
-            asked.spawn(
-                async move { store.pause_queue(PauseQueue { queue, paused: true, word: Word::default() }).await },
-            );
+            asked.spawn(async move {
+                store.set_queue(SetQueue::new(queue.clone(), LEASE_TTL_DEFAULT)).await?;
+                store.pause_queue(PauseQueue { queue, paused: true, word: Word::default() }).await
+            });
         }
         asked.join_all().await.into_iter().for_each(|paused| paused.unwrap());
     });

@@ -107,6 +107,7 @@ fn the_journal_is_followed_and_anchored() {
     let server = Server::new();
     let place = &server.place;
     place.json(&["migrate"]);
+    place.json(&["queues", "set", "mail", "--lease-ttl=1m"]);
     place.json(&["queues", "pause", "mail"]);
     let anchor = place.run(&["audit", "anchor"]).out.trim().to_owned();
     let tail = Following::start(place, &["audit", "tail", "--follow", "--json"]);

@@ -51,3 +51,18 @@ fn a_queue_is_made_fair_and_keeps_its_lease_time() {
     assert_eq!(set, json!({ "queue": "mail", "lease_ttl_ms": 300_000, "fair": true }));
     assert_eq!(place.json(&["queues", "list"])[0]["fair"], true);
 }
+
+#[test]
+fn pausing_an_unknown_queue_is_refused_and_names_those_that_exist() {
+    let place = Place::new();
+    place.enqueue(&["a", "--queue=mail"]);
+    let before = place.json(&["queues", "list"]);
+    for what in ["pause", "resume"] {
+        let refused = place.run(&["queues", what, "nosuchqueue"]);
+        assert!(refused.code == 1 && refused.err.contains("queue nosuchqueue is not known here"), "{refused:?}");
+        assert!(refused.err.contains("mail") && refused.err.contains("tenure queues set nosuchqueue"), "{refused:?}");
+        let error = place.run(&["queues", what, "nosuchqueue", "--json"]).error();
+        assert_eq!(error["code"], "not_found", "{error}");
+    }
+    assert_eq!(place.json(&["queues", "list"]), before, "no queue was made");
+}

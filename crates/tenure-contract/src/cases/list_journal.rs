@@ -8,7 +8,7 @@ use tenure_store::StoreError;
 use tenure_store::access::SetTenant;
 use tenure_store::gate::{GateAct, OperateGate};
 use tenure_store::journal::{JournalFilter, JournalFound};
-use tenure_store::operate::{CancelJob, PauseQueue, Word};
+use tenure_store::operate::{CancelJob, LEASE_TTL_DEFAULT, PauseQueue, SetQueue, Word};
 
 use super::access::key;
 use crate::fixture::{Fixture, cancel, success};
@@ -39,6 +39,7 @@ async fn live(t: &Fixture) -> [tenure_core::JobId; 3] {
     }
     t.advance(MINUTE);
     let queue: tenure_core::QueueName = "mail".parse().expect("a name");
+    t.store.set_queue(SetQueue::new(queue.clone(), LEASE_TTL_DEFAULT)).await.expect("make");
     t.store.pause_queue(PauseQueue { queue, paused: true, word: said("ann") }).await.expect("pause");
     let gate = "shop".parse().expect("a name");
     t.store.operate_gate(OperateGate { gate, act: GateAct::Pause(None), word: said("bob") }).await.expect("pause");

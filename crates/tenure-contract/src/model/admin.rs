@@ -174,7 +174,8 @@ impl AdminStore for ModelStore {
     async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError> {
         request.word.check()?;
         self.transact(|tables, now| {
-            tables.queues.entry(request.queue.clone()).or_default().paused = request.paused;
+            let unknown = || StoreError::NotFound(format!("queue {}", request.queue));
+            tables.queues.get_mut(&request.queue).ok_or_else(unknown)?.paused = request.paused;
             let event = if request.paused { JournalEvent::QueuePaused } else { JournalEvent::QueueResumed };
             tables.write(now, None, event, None, Vec::new(), &request.word);
             tables.naming(&[("queue", request.queue.as_str())]);

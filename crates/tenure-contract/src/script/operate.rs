@@ -47,7 +47,7 @@ pub(super) async fn hasten(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome
     Ok(Outcome { expected: line.expected_or("hastened"), got: words(run, done.map(word)) })
 }
 
-/// `pause mail`, `resume mail`; without a name the default queue.
+/// `pause mail [-> not_found]`, `resume mail [-> not_found]`; without a name the default queue.
 pub(super) async fn pause(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
     let queue = queue_name(line)?;
     let request = PauseQueue { queue, paused: line.verb == "pause", word: word(line) };

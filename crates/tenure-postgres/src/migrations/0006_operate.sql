@@ -159,9 +159,13 @@ create function tenure.pause_queue(queue text, paused boolean default true, acto
 begin
   perform tenure.check_name('queue', queue);
   perform tenure.check_text('reason', reason);
-  insert into tenure.queue (name, paused) values (pause_queue.queue, pause_queue.paused)
-    on conflict (name) do update set paused = excluded.paused where queue.paused <> excluded.paused;
-  if found then
+  update tenure.queue q set paused = pause_queue.paused where q.name = pause_queue.queue and q.paused <> pause_queue.paused;
+  if not found then
+    -- Either it is so already, or the name has a typing error.
+    if not exists (select from tenure.queue q where q.name = pause_queue.queue) then
+      raise exception 'queue % is not known here', pause_queue.queue using errcode = 'TN404';
+    end if;
+  else
     insert into tenure.journal (at, event, jobs, actor, reason, details)
     values (coalesce(now, clock_timestamp()), case when pause_queue.paused then 6 else 7 end, '{}', coalesce(actor, session_user), pause_queue.reason,
       jsonb_build_object('queue', pause_queue.queue));

@@ -35,6 +35,10 @@ async fn queues_are_made_paused_and_limited(place: Place) {
     assert_eq!(worker.post("/v1/leases", claim).await.ok(200)["lease"]["ttl_ms"], 5_000);
     assert_eq!(place.root.get("/v1/queues/mail").await.ok(200)["running"], 1);
     assert_eq!(place.root.get("/v1/queues/none").await.code(404), "not_found");
+    for act in ["pause", "resume"] {
+        assert_eq!(place.root.post(&format!("/v1/queues/none/{act}"), json!({})).await.code(404), "not_found");
+        assert_eq!(place.root.get("/v1/queues/none").await.code(404), "not_found", "{act} made it");
+    }
     assert_eq!(place.root.put("/v1/queues/mail", json!({ "lease_ttl_ms": 1 })).await.code(422), "invalid");
     assert_eq!(place.root.put("/v1/queues/a%20b", json!({})).await.code(422), "invalid");
     let odd = place.root.put("/v1/queues/a%2Fb:c", json!({})).await.ok(200);

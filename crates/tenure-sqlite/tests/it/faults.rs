@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use tenure_core::name::QueueName;
 use tenure_core::{How, State};
 use tenure_store::lease::Ended;
-use tenure_store::operate::{PauseQueue, RequeueJob};
+use tenure_store::operate::{LEASE_TTL_DEFAULT, RequeueJob, SetQueue};
 use tenure_store::record::{JobFilter, Sight};
 use tenure_store::user_tx::CompleteJob;
 use tenure_store::{AdminStore, JobStore, JournalStore, StoreError, audit};
@@ -26,8 +26,8 @@ async fn batch(fixture: &Fixture, sql: &'static str) {
     run.await.unwrap();
 }
 
-fn pause(name: &str) -> PauseQueue {
-    PauseQueue { queue: QueueName::new(name).unwrap(), paused: true, word: word() }
+fn made(name: &str) -> SetQueue {
+    SetQueue::new(QueueName::new(name).unwrap(), LEASE_TTL_DEFAULT)
 }
 
 /// Whoever shared the failed commit is told that nobody knows, also the one whose refusal rests on what a neighbour
@@ -47,7 +47,7 @@ async fn a_group_whose_commit_fails_answers_nobody() {
             store.requeue_job(requeue()),
             store.requeue_job(requeue()),
             store.enqueue_jobs(vec![new_job(fixture.clock.now())]),
-            store.pause_queue(pause("bomb"))
+            store.set_queue(made("bomb"))
         )
     };
     let free_later = async {

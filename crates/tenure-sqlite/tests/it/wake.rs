@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_core::name::QueueName;
 use tenure_core::new_job::Due;
 use tenure_sqlite::SqliteStore;
-use tenure_store::operate::PauseQueue;
+use tenure_store::operate::{LEASE_TTL_DEFAULT, PauseQueue, SetQueue};
 use tenure_store::{AdminStore, JobStore, WakeStore};
 
 use crate::fixture::{Fixture, new_job, options, word};
@@ -41,6 +41,7 @@ async fn work_of_another_process_is_noticed() {
 async fn a_paused_queue_wakes_nobody_until_it_is_resumed() {
     let fixture = Fixture::memory().await;
     let pause = |paused| PauseQueue { queue: QueueName::default(), paused, word: word() };
+    fixture.store.set_queue(SetQueue::new(QueueName::default(), LEASE_TTL_DEFAULT)).await.unwrap();
     fixture.store.pause_queue(pause(true)).await.unwrap();
     let waiting = waiter(&fixture.store);
     fixture.enqueue(1).await;

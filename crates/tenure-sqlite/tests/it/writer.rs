@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use tenure_core::name::QueueName;
 use tenure_store::lease::RenewLeases;
-use tenure_store::operate::PauseQueue;
+use tenure_store::operate::{LEASE_TTL_DEFAULT, PauseQueue, SetQueue};
 use tenure_store::{AdminStore, JobStore, LeaseStore, StoreError};
 
 use crate::fixture::{Fixture, new_job, word};
@@ -62,6 +62,10 @@ async fn a_renewal_overtakes_bulk_that_came_before_it() {
 #[tokio::test]
 async fn one_refused_verb_takes_no_neighbour_with_it() {
     let fixture = Fixture::file().await;
+    for queue in ["a", "b"] {
+        let made = SetQueue::new(QueueName::new(queue).unwrap(), LEASE_TTL_DEFAULT);
+        fixture.store.set_queue(made).await.unwrap();
+    }
     let (free, occupied) = occupy(&fixture);
     tokio::task::yield_now().await;
     let job = new_job(fixture.clock.now());
