@@ -57,8 +57,8 @@ impl Worker {
     }
 
     /// Runs until SIGTERM or SIGINT (Ctrl-C), then stops claiming, lets running jobs finish for the grace period, gives
-    /// the rest back uncharged, and returns, at most a second after the grace period. A second signal ends the process at
-    /// once.
+    /// the rest back uncharged, and returns, at most a second after the grace period. A signal that comes more than a
+    /// second after the first ends the process at once; earlier ones count as the same request.
     ///
     /// A handler that blocks its thread then blocks it still, and a tokio runtime waits for it when it is dropped: end
     /// `main` with `Runtime::shutdown_background` or `std::process::exit` where handlers may block.

@@ -39,7 +39,8 @@ Kinds it can run, with their payloads:
 Jobs of other kinds are given back for other workers: your own kinds are handlers in your own program.
 
 The first SIGTERM or Ctrl-C stops claiming and lets running jobs finish for the grace period; what is left is given
-back, no attempt charged, and the exit code is 0. A second one ends the process at once, with exit code 130.";
+back, no attempt charged, and the exit code is 0. One that comes more than a second later ends the process at once,
+with exit code 130; signals within a second of the first count as one, because `timeout` sends two.";
 
 /// Run jobs until told to stop
 #[derive(Debug, Args)]

@@ -37,6 +37,7 @@ mod runs;
 mod schedules;
 mod sentry;
 mod server;
+mod signals;
 mod stats;
 mod traces;
 mod unavailable;

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use crate::place::{Place, Ran};
 
@@ -38,15 +39,36 @@ impl Running {
         String::from_utf8(line).unwrap()
     }
 
+    /// Sends it a signal. One that is gone already is no error.
+    pub(crate) fn signal(&self, signal: &str) {
+        let child = self.0.as_ref().unwrap();
+        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+    }
+
+    /// How it ended, if it ends by itself within this time.
+    pub(crate) fn wait_for(&mut self, time: Duration) -> Option<Ran> {
+        let until = Instant::now() + time;
+        while !self.has_ended() {
+            if Instant::now() >= until {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.0.take().map(ran)
+    }
+
     /// Asks it to stop, as a process supervisor does, and answers how it ended.
     pub(crate) fn terminate(mut self) -> Ran {
-        let mut child = self.0.take().unwrap();
-        assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-        let (mut out, mut err) = (String::new(), String::new());
-        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-        Ran { code: child.wait().unwrap().code().expect("ended by a signal"), out, err }
+        self.signal("TERM");
+        ran(self.0.take().unwrap())
     }
+}
+
+fn ran(mut child: Child) -> Ran {
+    let (mut out, mut err) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    Ran { code: child.wait().unwrap().code().expect("ended by a signal"), out, err }
 }
 
 impl Drop for Running {
