@@ -77,6 +77,7 @@ mod careful;
 mod complete;
 mod connect;
 mod error;
+mod peer;
 mod pool;
 mod table;
 mod tls;

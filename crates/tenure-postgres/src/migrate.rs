@@ -14,6 +14,7 @@ use tokio_postgres::IsolationLevel;
 use tokio_postgres::types::Type;
 
 use crate::error::{is_locked_out, translate};
+use crate::peer::Peer;
 use crate::pool::Desk;
 use crate::statement::Statement;
 use crate::store::PgStore;
@@ -156,7 +157,7 @@ impl PgStore {
     pub async fn rehome(url: &str, options: crate::PgOptions) -> Result<(), StoreError> {
         let (client, connection) = {
             let target = crate::tls::target(url)?;
-            target.config.connect(target.tls).await.map_err(translate)?
+            target.config.connect(target.tls).await.map_err(|error| Peer::of(&target.config).explain(&error))?
         };
         let driver = tokio::spawn(connection);
         let moved = tokio::time::timeout(options.long_deadline, client.batch_execute(REHOME)).await;

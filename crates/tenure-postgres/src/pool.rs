@@ -10,6 +10,7 @@ use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, Q
 use tenure_store::StoreError;
 
 use crate::options::{Mode, PgOptions};
+use crate::peer::Peer;
 use crate::tls::Target;
 
 /// How a connection is to be used.
@@ -30,6 +31,9 @@ pub(crate) struct Pools {
     short: Pool,
     long: Pool,
     own: Pool,
+    peer: Peer,
+    deadline: Duration,
+    connections_max: usize,
 }
 
 impl Desk {
@@ -62,7 +66,14 @@ impl Desk {
 impl Pools {
     pub(crate) fn new(target: &Target, options: &PgOptions) -> Result<Self, StoreError> {
         let pool = |desk| pool(target, options, desk);
-        Ok(Self { short: pool(Desk::Short)?, long: pool(Desk::Long)?, own: pool(Desk::Own)? })
+        Ok(Self {
+            short: pool(Desk::Short)?,
+            long: pool(Desk::Long)?,
+            own: pool(Desk::Own)?,
+            peer: Peer::of(&target.config),
+            deadline: options.deadline,
+            connections_max: options.connections_max,
+        })
     }
 
     /// A connection, within the deadline.
@@ -72,7 +83,7 @@ impl Pools {
             Desk::Long => &self.long,
             Desk::Own => &self.own,
         };
-        pool.get().await.map_err(StoreError::unavailable)
+        pool.get().await.map_err(|error| self.peer.no_connection(error, self.deadline, self.connections_max))
     }
 }
 

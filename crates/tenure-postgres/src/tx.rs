@@ -20,6 +20,7 @@ use tokio_postgres::{Client, GenericClient, Row};
 use crate::complete::{ADVANCE, Advance, COMPLETE, Completion};
 use crate::enqueue::{Columns, answers};
 use crate::error::translate;
+use crate::peer::Peer;
 use crate::statement::ENQUEUE_JOBS;
 use crate::value::{Moment, get};
 
@@ -27,7 +28,8 @@ use crate::value::{Moment, get};
 /// caller's runtime until the client is dropped.
 pub async fn connect(url: &str) -> Result<Client, StoreError> {
     let target = crate::tls::target(url)?;
-    let (client, connection) = target.config.connect(target.tls).await.map_err(translate)?;
+    let (client, connection) =
+        target.config.connect(target.tls).await.map_err(|error| Peer::of(&target.config).explain(&error))?;
     // What it says last is of no interest: whoever uses the client hears of it.
     tokio::spawn(async move { drop(connection.await) });
     Ok(client)

@@ -16,6 +16,7 @@ use tokio_postgres::{AsyncMessage, Client};
 use crate::call::late;
 use crate::error::translate;
 use crate::options::Mode;
+use crate::peer::Peer;
 use crate::pool::Desk;
 use crate::statement;
 use crate::store::PgStore;
@@ -67,7 +68,9 @@ impl Listener {
         if let Some(receiver) = self.lock().as_ref().and_then(Open::subscribe) {
             return Ok(receiver);
         }
-        let (client, mut connection) = self.target.config.connect(self.target.tls.clone()).await.map_err(translate)?;
+        let Target { config, tls } = &self.target;
+        let opened = config.connect(tls.clone()).await;
+        let (client, mut connection) = opened.map_err(|error| Peer::of(config).explain(&error))?;
         let (heard, receiver) = broadcast::channel(BACKLOG);
         let open = Open { heard: heard.downgrade(), client };
         tokio::spawn(async move {

@@ -1,7 +1,7 @@
 //! The same commands on Postgres.
 
 use serde_json::json;
-use tenure_contract::postgres_server::psql;
+use tenure_contract::postgres_server::{Options, Postgres, psql};
 use tenure_contract::test_database::TestDatabase;
 use tenure_core::worker_loop::State;
 use tenure_store::lease::Ending;
@@ -176,4 +176,60 @@ fn a_run_is_shown_resumed_and_canceled() {
     for event in events {
         assert!(rows.as_array().unwrap().iter().any(|row| row["event"] == event), "{event}: {rows}");
     }
+}
+
+/// A database that cannot be reached says why, in words that name the server and the way out.
+#[test]
+fn a_database_that_cannot_be_opened_says_why() {
+    let server = Server::new();
+    let url = &server.database.url;
+    let (base, _) = url.rsplit_once('/').unwrap();
+    let place_of = |base: &str| base.rsplit_once(['@', '/']).unwrap().1.to_owned();
+    let at = place_of(base);
+    let look = |url: &str| {
+        let ran = Place::new().with_env("DATABASE_URL", url).run(&["jobs", "list"]);
+        assert_eq!(ran.code, 3, "{url}: {ran:?}");
+        for internal in ["creating a new object", "db error", "os error"] {
+            assert!(!ran.err.contains(internal), "{url}: {}", ran.err);
+        }
+        ran.err
+    };
+    let unknown = look(&format!("{base}/nosuchdb"));
+    assert!(unknown.contains("`nosuchdb`") && unknown.contains(&at) && unknown.contains("createdb"), "{unknown}");
+    let refused = look("postgres://ops@127.0.0.1:1/app");
+    assert!(refused.contains("127.0.0.1:1") && refused.contains("refused the connection"), "{refused}");
+    // An empty label is no name: the resolver refuses it without asking anybody.
+    let nohost = look("postgres://ops@no..such..host/app");
+    assert!(nohost.contains("host `no..such..host` cannot be found"), "{nohost}");
+}
+
+/// A server where the role `ops` needs its password, `right-secret`.
+fn locked() -> Postgres {
+    let server = Postgres::start(&Options::default()).unwrap();
+    psql(&server.admin_url(), "create role ops login superuser password 'right-secret'").unwrap();
+    let hba = server.data_dir().join("pg_hba.conf");
+    let rules = std::fs::read_to_string(&hba).unwrap();
+    std::fs::write(&hba, format!("host all ops 127.0.0.1/32 scram-sha-256\n{rules}")).unwrap();
+    psql(&server.admin_url(), "select pg_reload_conf()").unwrap();
+    // The server reads its rules again in its own time.
+    let url = format!("postgres://ops@127.0.0.1:{}/postgres", server.port());
+    Place::new().until("the rule is read", || psql(&url, "select 1").is_err());
+    server
+}
+
+#[test]
+fn a_wrong_password_says_so_and_names_user_and_server() {
+    let server = locked();
+    let at = format!("127.0.0.1:{}", server.port());
+    let look = |user: &str| {
+        let ran =
+            Place::new().with_env("DATABASE_URL", format!("postgres://{user}@{at}/postgres")).run(&["jobs", "list"]);
+        assert!(ran.code == 3 && !ran.err.contains("creating a new object"), "{ran:?}");
+        assert!(!ran.err.contains("secret"), "{}", ran.err);
+        ran.err
+    };
+    let wrong = look("ops:wrong-secret");
+    assert!(wrong.contains("password of user `ops`") && wrong.contains(&at) && wrong.contains("PGPASSWORD"), "{wrong}");
+    let none = look("ops");
+    assert!(none.contains("user `ops`") && none.contains("needs a password") && none.contains("PGPASSWORD"), "{none}");
 }
