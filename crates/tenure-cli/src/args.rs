@@ -31,10 +31,11 @@ Examples:
 
 Where jobs are kept:
   flag > environment > tenure.toml > default, the first that says anything.
-  flag         --database URL, or --data-dir DIR for DIR/tenure.db
-  environment  TENURE_DATABASE_URL, then DATABASE_URL, then TENURE_DATA_DIR
+  flag         --database URL, --database-file PATH for a file that holds it, or --data-dir DIR for DIR/tenure.db
+  environment  TENURE_DATABASE_URL, TENURE_DATABASE_FILE, DATABASE_URL, then TENURE_DATA_DIR
   tenure.toml  database, then data_dir; in this directory, or --config PATH, or TENURE_CONFIG
   default      an SQLite file in your user's data directory; `tenure config show` shows it
+  A URL without a password takes it from PGPASSWORD, or from the file of PGPASSFILE or ~/.pgpass.
 
 Exit codes:
   0    done
@@ -63,6 +64,15 @@ pub(crate) struct Global {
     /// Where jobs are kept: postgres://… or an SQLite file
     #[arg(long, global = true, value_name = "URL", conflicts_with = "data_dir", help_heading = "Global options")]
     pub(crate) database: Option<String>,
+    /// Read that URL from this file: a password in it stands in no process list
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        conflicts_with_all = ["database", "data_dir"],
+        help_heading = "Global options"
+    )]
+    pub(crate) database_file: Option<PathBuf>,
     /// Keep jobs in tenure.db in this directory
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) data_dir: Option<String>,

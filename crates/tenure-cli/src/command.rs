@@ -82,6 +82,9 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
         return answer;
     }
     let settings = Settings::read(&cli.global, &cli.command.worker_flags())?;
+    for warning in &settings.warnings {
+        crate::failure::warn(warning, cli.global.json);
+    }
     let mut session = Session { settings, out };
     // What goes on until it is told to stop has threads of its own.
     let service = match &cli.command {

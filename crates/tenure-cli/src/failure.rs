@@ -124,6 +124,16 @@ impl Failure {
     }
 }
 
+/// Tells on standard error what the user should know, and goes on.
+pub(crate) fn warn(text: &str, json: bool) {
+    let mut stderr = std::io::stderr().lock();
+    // A closed stderr is ignored, as for a failure.
+    let _ = match json {
+        true => writeln!(stderr, "{}", printable_json(&json!({ "warning": { "message": text } }).to_string())),
+        false => writeln!(stderr, "warning: {}", terminal::shown(text, false)),
+    };
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (code, exit) = match &error {

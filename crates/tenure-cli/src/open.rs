@@ -65,6 +65,23 @@ pub(crate) fn postgres(location: &Setting<Location>) -> Result<&str, Failure> {
     }
 }
 
+/// What a service logs about an existing file that other users of the machine can read. Its mode is the operator's.
+pub(crate) fn warn_of_readers(location: &Location) {
+    #[cfg(unix)]
+    if let Location::Sqlite(path) = location
+        && let Ok(found) = std::fs::metadata(path)
+    {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o777;
+        if mode & 0o077 != 0 {
+            tracing::warn!(
+                file = %path.display(),
+                mode = format!("{mode:o}"),
+                "other users of this machine can read the database: chmod 600 the file and those beside it"
+            );
+        }
+    }
+}
+
 /// A store as it is found, for `tenure migrate`.
 pub(crate) async fn unmigrated(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
     let opened: Result<Arc<dyn Store>, StoreError> = match &location.value {

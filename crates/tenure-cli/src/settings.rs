@@ -7,9 +7,11 @@
 //! - [`mod@file`]: `tenure.toml`, checked key by key
 //! - [`gates`], [`schedules`]: its tables of gates and schedules
 //! - [`rabbitmq`]: a broker that wakes workers; [`telemetry`]: who is told what they do
+//! - [`database_file`]: a file that holds the URL of a database
 //! - [`location`]: what `database` and `data_dir` may say
 //! - [`worker`]: how a worker of this machine runs; [`webhooks`]: whom webhooks may reach
 
+mod database_file;
 mod file;
 mod gates;
 mod keys;
@@ -38,6 +40,11 @@ pub(crate) use telemetry::TelemetrySettings;
 pub(crate) use webhooks::{WebhookSettings, new_key as new_webhook_key};
 pub(crate) use worker::{LogFormat, LogLevel, WorkerFlags, WorkerSettings};
 
+/// Every user of the machine sees the flags of every process.
+const PASSWORD_IN_FLAG: &str = "the password in --database stands in the process list, where every user of this machine \
+    reads it; give the URL in TENURE_DATABASE_URL or in a file (--database-file PATH), or leave the password out and set \
+    PGPASSWORD or PGPASSFILE";
+
 /// Everything a command needs to know, checked.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -60,6 +67,8 @@ pub(crate) struct Settings {
     pub(crate) schedules: Vec<FileSchedule>,
     /// The file that was read, if any.
     pub(crate) file: Option<PathBuf>,
+    /// What the user should know before anything is done.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A value and who said it.
@@ -104,8 +113,9 @@ impl Settings {
         let file = file.as_ref();
         let tenant = first("TENURE_TENANT", "tenant", env, file)?;
         let actor = first("TENURE_ACTOR", "actor", env, file)?;
+        let mut warnings = Vec::new();
         Ok(Self {
-            location: find_location(flags, env, file)?,
+            location: find_location(flags, env, file, &mut warnings)?,
             tenant: tenant.map(|said| said.check(TenantName::new)).transpose()?,
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
             worker: WorkerSettings::resolve(worker, env, file)?,
@@ -115,6 +125,7 @@ impl Settings {
             gates: file.map(|file| file.gates.clone()).unwrap_or_default(),
             schedules: file.map(|file| file.schedules.clone()).unwrap_or_default(),
             file: file.map(|file| file.path.clone()),
+            warnings,
         })
     }
 
@@ -147,18 +158,44 @@ fn find_file(flag: Option<&Path>, env: Lookup) -> Result<Option<PathBuf>, Failur
     Ok(there.then_some(here))
 }
 
-fn find_location(flags: &Global, env: Lookup, file: Option<&SettingsFile>) -> Result<Setting<Location>, Failure> {
-    let flag = |value: &Option<String>, flag| value.clone().map(|value| Setting { value, origin: Origin::Flag(flag) });
-    if let Some(said) = flag(&flags.database, "--database") {
-        return said.check(|text| Location::parse(&text, Path::new("")));
+/// The database that `--database` or `--database-file` names.
+pub(crate) fn database_of_flags(
+    flags: &Global,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Setting<Location>>, Failure> {
+    if let Some(value) = flags.database.clone() {
+        let said = Setting { value, origin: Origin::Flag("--database") };
+        let location = said.check(|text| Location::parse(&text, Path::new("")))?;
+        if location.value.has_password() {
+            warnings.push(PASSWORD_IN_FLAG.to_owned());
+        }
+        return Ok(Some(location));
     }
-    if let Some(said) = flag(&flags.data_dir, "--data-dir") {
+    let path = flags.database_file.as_deref();
+    path.map(|path| database_file::read(path, Origin::Flag("--database-file"), warnings)).transpose()
+}
+
+fn find_location(
+    flags: &Global,
+    env: Lookup,
+    file: Option<&SettingsFile>,
+    warnings: &mut Vec<String>,
+) -> Result<Setting<Location>, Failure> {
+    if let Some(said) = database_of_flags(flags, warnings)? {
+        return Ok(said);
+    }
+    if let Some(value) = flags.data_dir.clone() {
+        let said = Setting { value, origin: Origin::Flag("--data-dir") };
         return said.check(|text| Location::in_dir(&text, Path::new("")));
     }
-    for name in ["TENURE_DATABASE_URL", "DATABASE_URL"] {
-        if let Some(said) = variable(name, env)? {
-            return said.check(|text| Location::parse(&text, Path::new("")));
-        }
+    if let Some(said) = variable("TENURE_DATABASE_URL", env)? {
+        return said.check(|text| Location::parse(&text, Path::new("")));
+    }
+    if let Some(Setting { value: path, origin }) = variable("TENURE_DATABASE_FILE", env)? {
+        return database_file::read(Path::new(&path), origin, warnings);
+    }
+    if let Some(said) = variable("DATABASE_URL", env)? {
+        return said.check(|text| Location::parse(&text, Path::new("")));
     }
     if let Some(said) = variable("TENURE_DATA_DIR", env)? {
         return said.check(|text| Location::in_dir(&text, Path::new("")));

@@ -42,7 +42,8 @@ struct Inner {
 }
 
 impl PgStore {
-    /// Opens a store and looks whether the server answers. The schema is brought up by `migrate`, not here.
+    /// Opens a store and looks whether the server answers. The schema is brought up by `migrate`, not here. A URL without a
+    /// password takes it from `PGPASSWORD`, or from the password file that `PGPASSFILE` names, or from `~/.pgpass`.
     ///
     /// `Invalid` for a URL that is none, `Unavailable` when the server does not answer, `Schema` when the database was
     /// written by a newer Tenure or restored from another cluster.

@@ -21,7 +21,8 @@ pub(crate) struct Target {
     pub(crate) tls: MakeRustlsConnect,
 }
 
-/// Splits what the driver does not know (`sslrootcert`, the verifying modes) from a URL.
+/// Splits what the driver does not know (`sslrootcert`, the verifying modes) from a URL. A missing password comes from the
+/// environment.
 pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
     let refuse = |limit: String| StoreError::Invalid(Invalid::new("database", without_password(url), limit));
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
@@ -39,9 +40,10 @@ pub(crate) fn target(url: &str) -> Result<Target, StoreError> {
         }
     }
     let url = if kept.is_empty() { base.to_owned() } else { format!("{base}?{}", kept.join("&")) };
-    let config = url.parse::<tokio_postgres::Config>().map_err(|e| {
+    let mut config = url.parse::<tokio_postgres::Config>().map_err(|e| {
         refuse(format!("a database is postgres://user@host:port/name with sslmode and sslrootcert if wanted ({e})"))
     })?;
+    crate::password::fill_in(&mut config, &|name| std::env::var_os(name)).map_err(refuse)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -78,8 +79,9 @@ impl Engine {
         }
         let cannot = |error: std::io::Error| StoreError::Unavailable(format!("cannot make {shown}: {error}"), None);
         if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-            std::fs::create_dir_all(directory).map_err(cannot)?;
+            make_directory(directory).map_err(cannot)?;
         }
+        make_file(path).map_err(cannot)?;
         let named = |fault: Fault| match StoreError::from(fault) {
             StoreError::Unavailable(what, source) => StoreError::Unavailable(format!("{shown}: {what}"), source),
             StoreError::Corrupt(what) => StoreError::Corrupt(format!("{shown}: {what}")),
@@ -179,6 +181,28 @@ impl Shared {
     /// Remembers that the schema is ours, so that verbs need not look again.
     pub(crate) fn set_migrated(&self) {
         self.migrated.store(true, Ordering::Release);
+    }
+}
+
+/// Makes a directory that only its owner enters. One that exists is left as it is.
+fn make_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes an empty file that only its owner reads: payloads may hold anything. One that exists is left as it is. SQLite gives
+/// the log and the shared memory beside it the mode of the file.
+fn make_file(path: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
 }
 

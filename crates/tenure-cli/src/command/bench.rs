@@ -12,9 +12,10 @@ use tenure_store::Store;
 
 use super::Answer;
 use crate::args::Global;
-use crate::failure::{Failure, exit};
+use crate::failure::{self, Failure, exit};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::settings::{Location, database_of_flags};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,12 +141,17 @@ fn for_people(measure: Measure, line: &Line) -> String {
 }
 
 fn place(args: &BenchArgs, global: &Global) -> Result<Place, Failure> {
-    match (&global.database, args.store.as_deref(), args.postgres_local) {
+    let mut warnings = Vec::new();
+    let database = database_of_flags(global, &mut warnings)?.map(|said| said.value);
+    for warning in &warnings {
+        failure::warn(warning, global.json);
+    }
+    match (database, args.store.as_deref(), args.postgres_local) {
         (Some(_), _, true) => {
             Err(Failure::usage("bench", "--postgres-local starts a server of its own: leave --database out"))
         }
         (None, _, true) => Ok(Place::PostgresLocal),
-        (Some(url), None | Some("postgres"), false) if url.starts_with("postgres") => Ok(Place::Database(url.clone())),
+        (Some(Location::Postgres(url)), None | Some("postgres"), false) => Ok(Place::Database(url)),
         (Some(_), _, false) => Err(Failure::usage(
             "bench",
             "--database names a PostgreSQL here: postgres://…; SQLite is measured on files of its own",

@@ -181,7 +181,12 @@ pub(super) async fn connect(session: &Session, once: bool) -> Result<Arc<dyn Sto
                 tracing::warn!(error = failure.in_one_line(), "the store is not available; trying again");
                 tokio::time::sleep(ERROR_WAIT).await;
             }
-            answer => return answer,
+            answer => {
+                if answer.is_ok() {
+                    open::warn_of_readers(&session.settings.location.value);
+                }
+                return answer;
+            }
         }
     }
 }

@@ -25,6 +25,14 @@ impl Location {
         matches!(self, Self::Postgres(_))
     }
 
+    /// Whether its URL holds a password.
+    pub(crate) fn has_password(&self) -> bool {
+        let Self::Postgres(url) = self else { return false };
+        let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+        let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
+        user.contains(':') || rest.split(['?', '&']).skip(1).any(|parameter| parameter.starts_with("password="))
+    }
+
     /// Reads `postgres://…`, `sqlite:PATH` or a path; a relative path starts at `base`.
     pub(crate) fn parse(text: &str, base: &Path) -> Result<Self, Invalid> {
         let limit = "it is postgres://user@host/database, or the path of an SQLite file such as sqlite:jobs.db";
@@ -156,6 +164,19 @@ mod tests {
             let refused = Location::parse(bad, Path::new("")).unwrap_err();
             assert!(refused.field == "database" && !refused.to_string().contains("secret"), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_noticed() {
+        for (url, has) in [
+            ("postgres://ops:secret@db/app", true),
+            ("postgres://db/app?sslmode=require&password=secret", true),
+            ("postgres://ops@db:5432/app?sslmode=require", false),
+            ("postgres://db:5432/app", false),
+        ] {
+            assert_eq!(Location::Postgres(url.into()).has_password(), has, "{url}");
+        }
+        assert!(!Location::Sqlite("a:b@c".into()).has_password());
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod run;
 mod running;
 mod runs;
 mod schedules;
+mod secrets;
 mod sentry;
 mod server;
 mod signals;

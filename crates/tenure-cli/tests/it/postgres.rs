@@ -233,3 +233,17 @@ fn a_wrong_password_says_so_and_names_user_and_server() {
     let none = look("ops");
     assert!(none.contains("user `ops`") && none.contains("needs a password") && none.contains("PGPASSWORD"), "{none}");
 }
+
+/// A password need not stand in the URL: the variable and the file of every Postgres client are read.
+#[test]
+fn a_password_comes_from_the_environment() {
+    let server = locked();
+    let url = format!("postgres://ops@127.0.0.1:{}/postgres", server.port());
+    let file = Place::new();
+    let passfile = file.write("pass", format!("127.0.0.1:{}:*:ops:right-secret\n", server.port()));
+    std::fs::set_permissions(&passfile, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    for (name, value) in [("PGPASSWORD", "right-secret"), ("PGPASSFILE", passfile.to_str().unwrap())] {
+        let ran = Place::new().with_env("DATABASE_URL", &url).with_env(name, value).run(&["migrate", "status"]);
+        assert_eq!(ran.code, 0, "{name}: {ran:?}");
+    }
+}

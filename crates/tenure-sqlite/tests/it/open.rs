@@ -141,3 +141,27 @@ async fn a_lock_that_stays_is_unavailable_after_the_timeout() {
     other.execute_batch("rollback").unwrap();
     store.set_queue(request).await.unwrap();
 }
+
+/// Payloads may hold anything: other users of the machine cannot read a database that the store makes.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_database_is_read_by_its_owner_only_and_one_that_exists_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let directory = Directory::new();
+    let folder = directory.file().with_file_name("made");
+    let path = folder.join("deep").join("jobs.db");
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    assert_eq!((mode(&folder), mode(&folder.join("deep"))), (0o700, 0o700));
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.clone().into_os_string();
+        name.push(suffix);
+        assert_eq!(mode(name.as_ref()), 0o600, "{}", name.display());
+    }
+    drop(store);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    drop(SqliteStore::open(&path, SqliteOptions::default()).unwrap());
+    assert_eq!((mode(&path), mode(&folder)), (0o640, 0o755), "an operator's own modes stay");
+}
