@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use tenure_core::gate::Pattern;
 use tenure_core::name::{GateName, KindName, QueueName, TenantName};
-use tenure_core::{Invalid, JobId, RunId};
+use tenure_core::{Invalid, JobId, Priority, RunId};
 use tenure_store::operate::BATCH_MAX;
 
 use crate::command::{
@@ -216,6 +216,10 @@ pub(crate) fn gate(text: &str) -> Result<GateName, String> {
 }
 
 pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
+    text.parse().map_err(limit)
+}
+
+pub(crate) fn priority(text: &str) -> Result<Priority, String> {
     text.parse().map_err(limit)
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Only four: the claim probes each priority as a range of its own, which keeps it flat however deep the backlog is.
 
+use std::str::FromStr;
+
 use crate::invalid::Invalid;
 
 /// How urgent a job is among the due ones of its queue.
@@ -32,6 +34,29 @@ impl Priority {
     pub const fn get(self) -> u8 {
         self.0
     }
+
+    /// The name that people use for it: `critical`, `high`, `normal` or `low`.
+    pub const fn as_str(self) -> &'static str {
+        match self.0 {
+            0 => "critical",
+            1 => "high",
+            2 => "normal",
+            _ => "low",
+        }
+    }
+}
+
+/// Reads a name or a number, as people write it.
+impl FromStr for Priority {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let named = Self::ALL.into_iter().find(|priority| priority.as_str() == text);
+        let numbered = || text.parse().ok().and_then(|number| Self::new(number).ok());
+        named.or_else(numbered).ok_or_else(|| {
+            Invalid::new("priority", text, "a priority is critical, high, normal or low, or 0 to 3 (0 is critical)")
+        })
+    }
 }
 
 impl Default for Priority {
@@ -43,6 +68,18 @@ impl Default for Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_and_its_number_are_the_same_priority() {
+        for priority in Priority::ALL {
+            assert_eq!(priority.as_str().parse(), Ok(priority));
+            assert_eq!(priority.get().to_string().parse(), Ok(priority));
+        }
+        for bad in ["", "High", "urgent", "4", "-1", "2.0"] {
+            let refused = bad.parse::<Priority>().unwrap_err();
+            assert!(refused.to_string().contains("critical, high, normal or low, or 0 to 3"), "{refused}");
+        }
+    }
 
     #[test]
     fn only_zero_to_three_are_priorities() {

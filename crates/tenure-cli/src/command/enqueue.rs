@@ -7,18 +7,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use serde::de::IgnoredAny;
 use tenure_core::json::PAYLOAD_BYTES_MAX;
 use tenure_core::name::{GateName, KindName, QueueName, TenantName};
 use tenure_core::new_job::Due;
 use tenure_core::unique::Policy;
-use tenure_core::{Backoff, JobId, Json, Priority, Timestamp};
+use tenure_core::{Backoff, Invalid, JobId, Json, Priority, Timestamp};
 use tenure_store::enqueue::Enqueued;
 
 use super::{Answer, Session};
-use crate::args::{gate, job_id, kind, limit, queue, tenant};
+use crate::args::{gate, job_id, kind, limit, priority, queue, tenant};
 use crate::failure::{Failure, exit};
+use crate::kinds;
 use tenure_server::moment;
-use tenure_server::new_job::draft::{max_attempts, policy, priority};
+use tenure_server::new_job::draft::{max_attempts, policy};
 use tenure_server::new_job::{Draft, Ids};
 use tenure_server::wire::job::EnqueuedLine;
 
@@ -26,7 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   tenure enqueue invoice.send '{\"order\": 42}'          due now, in the queue `default`
   tenure enqueue report --queue slow --delay 10m       in ten minutes
-  tenure enqueue report --at 2026-12-01T06:00:00Z --priority 0
+  tenure enqueue report --at 2026-12-01T06:00:00Z --priority high
   tenure enqueue crawl '{\"url\": \"…\"}' --unique example.org --unique-policy window:10m
   tenure enqueue import - < payload.json               payload from standard input
   tenure enqueue --file jobs.jsonl                     many, one JSON object a line; - is standard input
@@ -55,8 +57,8 @@ pub(crate) struct EnqueueArgs {
     /// Where it waits [default: default]
     #[arg(long, value_name = "NAME", value_parser = queue)]
     queue: Option<QueueName>,
-    /// 0 critical, 1 high, 2 normal, 3 low [default: 2]
-    #[arg(long, value_name = "N", value_parser = priority_flag, allow_negative_numbers = true)]
+    /// critical, high, normal or low, or 0 to 3 [default: normal]
+    #[arg(long, value_name = "PRIORITY", value_parser = priority, allow_negative_numbers = true)]
     priority: Option<Priority>,
     /// Due after this, such as 90s, 5m, 24h
     #[arg(long, value_name = "DURATION", value_parser = delay, conflicts_with = "at")]
@@ -100,7 +102,7 @@ pub(crate) async fn run(args: EnqueueArgs, session: &mut Session) -> Result<Answ
     if args.unique_policy.is_some() && args.unique.is_none() && args.file.is_none() {
         return Err(Failure::usage("usage", "--unique-policy needs a key: add --unique KEY"));
     }
-    let payload = args.payload.map(payload).transpose()?;
+    let payload = args.payload.map(|text| payload(text, args.kind.as_ref())).transpose()?;
     let draft = Draft {
         kind: args.kind,
         payload,
@@ -155,11 +157,23 @@ fn due_text(due: Due) -> String {
     }
 }
 
-/// The payload as it was given, or from standard input. A refusal never repeats it.
-fn payload(text: String) -> Result<Json, Failure> {
-    let quoting = "Quote it for the shell: tenure enqueue KIND '{\"order\": 42}'";
+/// The payload as it was given, or from standard input. A refusal never repeats it, since it may hold a secret.
+fn payload(text: String, kind: Option<&KindName>) -> Result<Json, Failure> {
     let text = if text == "-" { read_stdin()? } else { text };
-    Json::parse("payload", text).map_err(|invalid| Failure::from(invalid).hint(quoting))
+    let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let was_json = is_json(&text);
+    Json::parse("payload", text).map_err(|invalid| {
+        let why = match was_json || invalid.limit.starts_with("it is not JSON") {
+            true => invalid.limit,
+            false => format!("it is not JSON: {}", invalid.limit),
+        };
+        let name = kind.map_or("KIND", KindName::as_str);
+        // Some kinds describe their payload in words.
+        let known = kinds::KINDS.iter().find(|(known, example)| *known == name && is_json(example));
+        let example = known.map_or("{\"order\": 42}", |(_, example)| example);
+        let hint = format!("A payload is JSON. Quote it for the shell: tenure enqueue {name} '{example}'");
+        Failure::from(Invalid::new("payload", "", why)).hint(hint)
+    })
 }
 
 fn read_stdin() -> Result<String, Failure> {
@@ -173,10 +187,6 @@ fn read_stdin() -> Result<String, Failure> {
         return Err(Failure::usage("invalid", message));
     }
     Ok(text)
-}
-
-fn priority_flag(text: &str) -> Result<Priority, String> {
-    priority(text).map_err(limit)
 }
 
 fn max_attempts_flag(text: &str) -> Result<u16, String> {

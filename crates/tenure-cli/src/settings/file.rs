@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use tenure_core::gate::{GateRule, Pattern};
 use toml::de::{DeTable, DeValue};
 
+use super::keys::boolean_text;
 use super::{FileSchedule, Origin, Setting};
 use crate::failure::Failure;
 
-/// Every key whose value is text.
+/// Keys of [`KEYS`] that are yes or no.
+const BOOLEANS: [&str; 1] = ["webhook_http"];
+/// Every key whose value is text, or yes or no.
 const KEYS: [&str; 14] = [
     "database",
     "data_dir",
@@ -91,13 +94,20 @@ impl SettingsFile {
                 );
                 return Err(refuse(name.span().start, why));
             };
-            let DeValue::String(text) = value.get_ref() else {
+            let is_boolean = BOOLEANS.contains(&key);
+            let text = match value.get_ref() {
+                value if is_boolean => boolean_text(value),
+                DeValue::String(text) => Some(text.to_string()),
+                _ => None,
+            };
+            let Some(value) = text else {
                 let kind = value.get_ref().type_str();
-                let why = format!("`{key}` is {} {kind}; it must be a string in quotes", article(kind));
+                let wanted = if is_boolean { "true or false" } else { "a string in quotes" };
+                let why = format!("`{key}` is {} {kind}; it must be {wanted}", article(kind));
                 return Err(refuse(value.span().start, why));
             };
             let origin = Origin::File { path: path.to_owned(), line: line_at(name.span().start), key };
-            entries.push(Setting { value: text.to_string(), origin });
+            entries.push(Setting { value, origin });
         }
         Ok(Self { path: path.to_owned(), entries, gates, schedules })
     }
@@ -174,7 +184,7 @@ mod tests {
         for (text, parts) in [
             ("[rabbitmq]\nhost = \"broker\"", ["line 2", "`host`", "url, exchange"]),
             ("[rabbitmq]\nurl = 7", ["line 2", "`rabbitmq.url`", "in quotes"]),
-            ("[rabbitmq]\npublish = \"true\"", ["line 2", "`rabbitmq.publish`", "without quotes"]),
+            ("[rabbitmq]\npublish = 1", ["line 2", "`rabbitmq.publish`", "true or false"]),
             ("rabbitmq = \"amqp://broker\"", ["line 1", "`rabbitmq`", "tables"]),
         ] {
             let refused = SettingsFile::parse(Path::new("t.toml"), text).unwrap_err().in_one_line();

@@ -8,6 +8,21 @@ use toml::de::{DeTable, DeValue};
 /// What cannot be read: where in the file, and why.
 pub(super) type Bad = (usize, String);
 
+/// The rule for every yes-or-no setting: `true` or `false` in the environment, and in a settings file with or without
+/// quotes.
+pub(super) fn boolean(field: &'static str, text: &str) -> Result<bool, Invalid> {
+    text.parse().map_err(|_| Invalid::new(field, text, "it is true or false"))
+}
+
+/// The text of a yes-or-no setting in a settings file; [`boolean`] reads it.
+pub(super) fn boolean_text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::Boolean(said) => Some(said.to_string()),
+        DeValue::String(text) => Some(text.to_string()),
+        _ => None,
+    }
+}
+
 /// One table.
 pub(super) struct Keys<'t, 'f> {
     table: &'t DeTable<'f>,

@@ -12,11 +12,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use tenure_core::Invalid;
 use toml::de::{DeTable, DeValue};
 
 use super::file::SettingsFile;
-use super::keys::Bad;
+use super::keys::{Bad, boolean, boolean_text};
 use super::{Lookup, Origin, Setting, first};
 use crate::failure::Failure;
 
@@ -102,9 +101,11 @@ pub(super) fn read(table: &DeTable<'_>) -> Result<Vec<(usize, &'static str, Stri
         };
         let text = match (value.get_ref(), is_yes_or_no) {
             (DeValue::String(text), false) => text.to_string(),
-            (DeValue::Boolean(said), true) => said.to_string(),
+            (value, true) => match boolean_text(value) {
+                Some(text) => text,
+                None => return Err((name.span().start, format!("`{whole}` is true or false"))),
+            },
             (_, false) => return Err((value.span().start, format!("`{whole}` is a string in quotes"))),
-            (_, true) => return Err((value.span().start, format!("`{whole}` is true or false, without quotes"))),
         };
         read.push((name.span().start, whole, text));
     }
@@ -125,8 +126,7 @@ fn from_its_file(said: Setting<String>) -> Setting<PathBuf> {
 }
 
 fn yes_or_no(field: &'static str, said: Option<Setting<String>>) -> Result<Setting<bool>, Failure> {
-    let read = |text: String| text.parse().map_err(|_| Invalid::new(field, &text, "it is true or false"));
-    said.map_or(Ok(Setting { value: false, origin: Origin::Default }), |said| said.check(read))
+    said.map_or(Ok(Setting { value: false, origin: Origin::Default }), |said| said.check(|text| boolean(field, &text)))
 }
 
 /// Shows where it is, and neither user nor password, whatever was typed.

@@ -86,9 +86,11 @@ fn read_schedule(name: ScheduleName, table: &DeTable<'_>, line: usize) -> Result
     if let Some(queue) = keys.text("queue")? {
         template.queue = queue.parse().map_err(keys.refused("queue"))?;
     }
-    if let Some(priority) = keys.number::<u16>("priority")? {
-        let priority = u8::try_from(priority).unwrap_or(u8::MAX);
-        template.priority = Priority::new(priority.into()).map_err(keys.refused("priority"))?;
+    // A name in quotes, or a number.
+    if let Ok(Some(name)) = keys.text("priority") {
+        template.priority = name.parse().map_err(keys.refused("priority"))?;
+    } else if let Some(number) = keys.number::<u16>("priority")? {
+        template.priority = Priority::new(number.into()).map_err(keys.refused("priority"))?;
     }
     if let Some(max) = keys.number::<u16>("max_attempts")? {
         (template.rules.max_attempts, template.rules.max_losses) = (max, max.saturating_add(SPARE_LOSSES));

@@ -11,6 +11,7 @@ use tenure_core::Invalid;
 use tenure_webhooks::{Cidr, Guard, GuardOptions, MasterKeys};
 
 use super::file::SettingsFile;
+use super::keys::boolean;
 use super::{Location, Lookup, Setting, first};
 use crate::failure::{Failure, exit};
 
@@ -39,7 +40,7 @@ impl WebhookSettings {
         Ok(Self {
             keys: keys.map(|said| said.check(|text| text.parse())).transpose()?,
             allow: allow.map(|said| said.check(|text| read_allow(&text))).transpose()?,
-            http: http.map(|said| said.check(|text| read_http(&text))).transpose()?,
+            http: http.map(|said| said.check(|text| boolean("webhook_http", &text))).transpose()?,
             ports: ports.map(|said| said.check(|text| read_ports(&text))).transpose()?,
         })
     }
@@ -121,10 +122,6 @@ fn make_key(path: &Path) -> std::io::Result<()> {
 
 fn read_allow(text: &str) -> Result<Vec<Cidr>, Invalid> {
     text.split(',').map(str::trim).filter(|range| !range.is_empty()).map(str::parse).collect()
-}
-
-fn read_http(text: &str) -> Result<bool, Invalid> {
-    text.parse().map_err(|_| Invalid::new("webhook_http", text, "it is true or false"))
 }
 
 fn read_ports(text: &str) -> Result<Vec<u16>, Invalid> {

@@ -87,12 +87,6 @@ impl Draft {
     }
 }
 
-/// 0 to 3.
-pub fn priority(text: &str) -> Result<Priority, Invalid> {
-    let refuse = |_| Invalid::new("priority", text, "priorities are 0 (critical) to 3 (low)");
-    Priority::new(text.parse().map_err(refuse)?)
-}
-
 /// A number of attempts.
 pub fn max_attempts(text: &str) -> Result<u16, Invalid> {
     let count = text.parse().ok().filter(|count| (1..=ATTEMPTS_MAX).contains(count));

@@ -8,9 +8,9 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tenure_core::failure::cut;
 use tenure_core::new_job::Due;
-use tenure_core::{Invalid, JobId, Json, Timestamp, duration};
+use tenure_core::{Invalid, JobId, Json, Priority, Timestamp, duration};
 
-use super::draft::{Draft, max_attempts, policy, priority};
+use super::draft::{Draft, max_attempts, policy};
 
 /// Every member a line may have.
 pub const FIELDS: [&str; 18] = [
@@ -118,6 +118,12 @@ pub fn read(line: &str) -> Result<Draft, BadLine> {
         return Err(BadLine::at("unique_policy", "`unique_policy` needs a key: add `unique`"));
     }
     Ok(draft)
+}
+
+/// In JSON a priority is a number.
+fn priority(raw: &str) -> Result<Priority, Invalid> {
+    let refuse = |_| Invalid::new("priority", raw, "priorities are 0 (critical) to 3 (low)");
+    Priority::new(raw.parse().map_err(refuse)?)
 }
 
 fn millis(field: &'static str, raw: &str) -> Result<Duration, BadLine> {

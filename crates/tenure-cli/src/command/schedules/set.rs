@@ -10,7 +10,7 @@ use tenure_core::{Backoff, Cron, Json, Priority, Zone};
 use tenure_store::schedule::{ScheduleSet, SetSchedule, Template};
 
 use super::{cron, name, zone};
-use crate::args::{TenantArg, WordArgs, gate, kind, limit, queue};
+use crate::args::{TenantArg, WordArgs, gate, kind, limit, priority, queue};
 use crate::command::{Answer, Session};
 use crate::failure::Failure;
 use tenure_server::moment;
@@ -60,7 +60,7 @@ pub(super) struct SetArgs {
     #[arg(long, value_name = "NAME", value_parser = queue)]
     queue: Option<QueueName>,
     /// 0 critical, 1 high, 2 normal, 3 low [default: 2]
-    #[arg(long, value_name = "N", value_parser = priority)]
+    #[arg(long, value_name = "PRIORITY", value_parser = priority)]
     priority: Option<Priority>,
     /// Attempts before a job is dead [default: 5]
     #[arg(long, value_name = "N")]
@@ -129,12 +129,6 @@ fn missed(text: &str) -> Result<Missed, String> {
 
 fn grace(text: &str) -> Result<Duration, String> {
     tenure_core::duration::parse("grace", text).map_err(limit)
-}
-
-fn priority(text: &str) -> Result<Priority, String> {
-    text.parse()
-        .map_err(|_| "priorities are 0 (critical) to 3 (low)".to_owned())
-        .and_then(|number| Priority::new(number).map_err(limit))
 }
 
 fn backoff(text: &str) -> Result<Backoff, String> {
