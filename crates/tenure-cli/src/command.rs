@@ -34,7 +34,7 @@ use tenure_store::record::Sight;
 
 use crate::args::{Cli, Command, TenantArg, WordArgs};
 use crate::failure::{Failure, exit};
-use crate::open;
+use crate::open::{self, Purpose};
 use crate::output::Output;
 use crate::settings::Settings;
 
@@ -131,9 +131,19 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
 }
 
 impl Session {
-    /// The store, ready to work with.
+    /// The store, for a command that looks or changes what is there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        open::ready(&self.settings.location).await
+        open::ready(&self.settings.location, Purpose::Look).await
+    }
+
+    /// The store, for a command that goes on until Ctrl-C.
+    pub(crate) async fn store_to_follow(&self) -> Result<Arc<dyn Store>, Failure> {
+        open::ready(&self.settings.location, Purpose::Follow).await
+    }
+
+    /// The store, for a command that stores something new: a missing SQLite file is made.
+    pub(crate) async fn store_to_add(&self) -> Result<Arc<dyn Store>, Failure> {
+        open::ready(&self.settings.location, Purpose::Store).await
     }
 
     /// The tenant a command acts for: the flag, then the setting.

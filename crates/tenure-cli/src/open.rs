@@ -1,22 +1,53 @@
 //! Opens the store that the settings name.
 //!
-//! The embedded store is set up on first use: nothing to install, nothing to run before. A Postgres database belongs
-//! to somebody: it is only changed by `tenure migrate`.
+//! The embedded store is set up by the first command that stores something: nothing to install, nothing to run before.
+//! A command that only looks makes no file, so a path with a typing error is an error. A Postgres database belongs to
+//! somebody: it is only changed by `tenure migrate`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tenure_postgres::{PgOptions, PgStore};
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::record::SecondWall;
-use tenure_store::{Store, StoreError};
+use tenure_store::{AdminStore, Store, StoreError};
 
 use crate::failure::{Failure, exit};
 use crate::settings::{Location, Origin, Setting};
 
+/// What a command does with a store whose file is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Looks at what is there, or changes it. A missing default store is empty; another one is refused.
+    Look,
+    /// The same for a command that goes on until Ctrl-C: the default store is made, so that it sees what others store.
+    Follow,
+    /// Stores something new: the file is made.
+    Store,
+}
+
 /// A store to work with: its schema is there.
-pub(crate) async fn ready(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
-    let store = unmigrated(location).await?;
-    let missing = store.list_migrations().await?.iter().filter(|migration| !migration.applied).count();
+pub(crate) async fn ready(location: &Setting<Location>, purpose: Purpose) -> Result<Arc<dyn Store>, Failure> {
+    if let Location::Sqlite(path) = &location.value
+        && is_missing(path)?
+    {
+        match (purpose, &location.origin) {
+            (Purpose::Store, _) | (Purpose::Follow, Origin::Default) => {}
+            (Purpose::Look, Origin::Default) => return empty().await,
+            _ => return Err(nothing_at(path, &location.origin, "there is no database at")),
+        }
+    }
+    let store = open(location).await?;
+    let migrations = store.list_migrations().await?;
+    let missing = migrations.iter().filter(|migration| !migration.applied).count();
+    // An empty file, or a database of another program: looking at it adds no tables.
+    if let Location::Sqlite(path) = &location.value
+        && missing == migrations.len()
+        && purpose != Purpose::Store
+        && location.origin != Origin::Default
+    {
+        return Err(nothing_at(path, &location.origin, "no jobs were ever stored at"));
+    }
     if missing == 0 {
         return Ok(store);
     }
@@ -36,6 +67,16 @@ pub(crate) async fn ready(location: &Setting<Location>) -> Result<Arc<dyn Store>
             Err(Failure::new("schema", exit::STORE, message).hint(hint))
         }
     }
+}
+
+/// A refusal to look at a path without a database, with the way out.
+fn nothing_at(path: &Path, origin: &Origin, what: &str) -> Failure {
+    let path = path.display();
+    let hint = format!(
+        "It comes from: {origin}. Is the path right? `tenure --database {path} migrate` makes a new database; so do the \
+         commands that store something, such as enqueue, worker, server and dev."
+    );
+    Failure::new("schema", exit::STORE, format!("{what} {path}")).hint(hint)
 }
 
 /// Begins a new era of a journal that was restored into another cluster.
@@ -65,6 +106,21 @@ pub(crate) fn postgres(location: &Setting<Location>) -> Result<&str, Failure> {
     }
 }
 
+/// A store whose migrations can be listed. A missing file is not made for that.
+pub(crate) async fn to_list_migrations(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
+    match &location.value {
+        Location::Sqlite(path) if is_missing(path)? => Ok(Arc::new(SqliteStore::in_memory(SqliteOptions::default())?)),
+        _ => open(location).await,
+    }
+}
+
+/// What a store that does not exist yet would answer.
+async fn empty() -> Result<Arc<dyn Store>, Failure> {
+    let store = SqliteStore::in_memory(SqliteOptions::default())?;
+    store.migrate().await?;
+    Ok(Arc::new(store))
+}
+
 /// What a service logs about an existing file that other users of the machine can read. Its mode is the operator's.
 pub(crate) fn warn_of_readers(location: &Location) {
     #[cfg(unix)]
@@ -82,8 +138,18 @@ pub(crate) fn warn_of_readers(location: &Location) {
     }
 }
 
+fn is_missing(path: &Path) -> Result<bool, Failure> {
+    // A path below a plain file: opening it says what is wrong.
+    if path.ancestors().skip(1).any(|above| above.is_file()) {
+        return Ok(false);
+    }
+    path.try_exists().map(|exists| !exists).map_err(|error| {
+        Failure::new("unavailable", exit::STORE, format!("{} cannot be looked at", path.display())).caused_by(&error)
+    })
+}
+
 /// A store as it is found, for `tenure migrate`.
-pub(crate) async fn unmigrated(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
+pub(crate) async fn open(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
     let opened: Result<Arc<dyn Store>, StoreError> = match &location.value {
         Location::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default()).map(|store| Arc::new(store) as _),
         Location::Postgres(url) => PgStore::connect(url, PgOptions::default()).await.map(|store| Arc::new(store) as _),

@@ -130,7 +130,7 @@ async fn one(draft: Draft, session: &mut Session) -> Result<Answer, Failure> {
     let job = draft.into_job(Ids::new().make()?)?;
     job.check(moment::now())?;
     let (queue, due) = (job.queue.clone(), job.due);
-    let enqueued = session.store().await?.enqueue_jobs(vec![job]).await?;
+    let enqueued = session.store_to_add().await?.enqueue_jobs(vec![job]).await?;
     let silent = || Failure::new("corrupt", exit::STORE, "the store did not answer for the job");
     let enqueued = enqueued.first().ok_or_else(silent)?;
     if session.out.is_json() {

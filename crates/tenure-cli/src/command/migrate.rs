@@ -84,7 +84,12 @@ pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Ans
         }
         return Ok(Answer::Done);
     }
-    let store = open::unmigrated(&session.settings.location).await?;
+    let store = match args.what {
+        Some(MigrateCommand::Status | MigrateCommand::DryRun) => {
+            open::to_list_migrations(&session.settings.location).await?
+        }
+        _ => open::open(&session.settings.location).await?,
+    };
     let (key, mut migrations) = match args.what {
         None | Some(MigrateCommand::Up | MigrateCommand::Rehome) => ("applied", store.migrate().await?),
         Some(MigrateCommand::Status) => ("migrations", store.list_migrations().await?),

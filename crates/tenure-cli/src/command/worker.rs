@@ -175,7 +175,7 @@ pub(super) async fn build(
 pub(super) async fn connect(session: &Session, once: bool) -> Result<Arc<dyn Store>, Failure> {
     let waits = !once && session.settings.location.value.is_server();
     loop {
-        match open::ready(&session.settings.location).await {
+        match session.store_to_add().await {
             // A file that cannot be opened today cannot be opened in five seconds.
             Err(failure) if failure.code() == "unavailable" && waits => {
                 tracing::warn!(error = failure.in_one_line(), "the store is not available; trying again");

@@ -47,7 +47,7 @@ pub(super) struct TailArgs {
 }
 
 pub(super) async fn run(args: &TailArgs, session: &mut Session) -> Result<Answer, Failure> {
-    let store = session.store().await?;
+    let store = session.store_to_follow().await?;
     let count = args.limit as usize;
     let out = &mut session.out;
     if !args.follow {

@@ -60,7 +60,7 @@ struct Tally {
 
 pub(super) async fn run(path: &Path, flags: &Draft, session: &mut Session) -> Result<Answer, Failure> {
     let (mut lines, total) = open(path)?;
-    let store = session.store().await?;
+    let store = session.store_to_add().await?;
     let progress = Progress::of_bytes(total);
     let mut tally = Tally::default();
     while !lines.ended {

@@ -31,7 +31,7 @@ pub(super) struct ApplyArgs {}
 
 pub(super) async fn run(_: &ApplyArgs, session: &mut Session) -> Result<Answer, Failure> {
     let (rules, word) = (session.settings.gates.clone(), Word { actor: session.settings.actor(None), reason: None });
-    let changed = apply(&*session.store().await?, rules, word).await?;
+    let changed = apply(&*session.store_to_add().await?, rules, word).await?;
     if session.out.is_json() {
         session.out.json(&changed.iter().map(RuleLine::from).collect::<Vec<_>>())?;
         return Ok(Answer::Done);

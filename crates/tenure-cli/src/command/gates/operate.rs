@@ -32,7 +32,7 @@ pub(super) struct TimedArgs {
 
 pub(super) async fn run(args: OperateArgs, act: GateAct, session: &mut Session) -> Result<Answer, Failure> {
     let request = OperateGate { gate: args.gate.clone(), act, word: session.word(args.word) };
-    let store = session.store().await?;
+    let store = session.store_to_add().await?;
     store.operate_gate(request).await?;
     if session.out.is_json() {
         let record = store.show_gate(&args.gate).await?;

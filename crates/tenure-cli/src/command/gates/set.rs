@@ -62,7 +62,7 @@ pub(super) async fn run(args: SetArgs, session: &mut Session) -> Result<Answer, 
     let word = session.word(args.word);
     let pattern = args.gate;
     if args.remove {
-        session.store().await?.set_rule(SetRule { pattern: pattern.clone(), rule: None, word }).await?;
+        session.store_to_add().await?.set_rule(SetRule { pattern: pattern.clone(), rule: None, word }).await?;
         match session.out.is_json() {
             true => session.out.json(&serde_json::json!({ "rule": pattern.as_str(), "removed": true }))?,
             false => session.out.line(format!("The rule for {pattern} is removed.")),
@@ -83,7 +83,7 @@ pub(super) async fn run(args: SetArgs, session: &mut Session) -> Result<Answer, 
     rule.weight = args.weight.unwrap_or(rule.weight);
     rule.check()?;
     let request = SetRule { pattern: pattern.clone(), rule: Some(rule.clone()), word };
-    session.store().await?.set_rule(request).await?;
+    session.store_to_add().await?.set_rule(request).await?;
     match session.out.is_json() {
         true => session.out.json(&RuleLine::from(&(pattern, rule)))?,
         false => session.out.line(format!("{pattern} allows {}.", allows(&rule))),

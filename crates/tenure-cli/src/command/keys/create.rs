@@ -47,7 +47,7 @@ pub(super) async fn run(args: CreateArgs, session: &mut Session) -> Result<Answe
     let request =
         NewKey { id, hash: credential.hash(), tenant: tenant.clone(), name, scopes, life, replaces: None, word };
     request.check()?;
-    let made = session.store().await?.create_key(request).await;
+    let made = session.store_to_add().await?.create_key(request).await;
     let record = made.map_err(|error| match (&error, tenant) {
         (StoreError::NotFound(_), Some(tenant)) => {
             Failure::from(error).hint(format!("Make it first: tenure tenants create {tenant}"))

@@ -44,7 +44,7 @@ pub(super) struct SetArgs {
 pub(super) async fn run(args: SetArgs, session: &mut Session) -> Result<Answer, Failure> {
     let SetArgs { queue, lease_ttl, fair, quota } = args;
     SetQueue::new(queue.clone(), lease_ttl.unwrap_or(LEASE_TTL_DEFAULT)).check()?;
-    let store = session.store().await?;
+    let store = session.store_to_add().await?;
     let known = store.list_queues().await?.into_iter().find(|known| known.name == queue);
     let lease_ttl = lease_ttl.unwrap_or_else(|| known.map_or(LEASE_TTL_DEFAULT, |queue| queue.lease_ttl));
     store.set_queue(SetQueue { fair, quota, ..SetQueue::new(queue.clone(), lease_ttl) }).await?;

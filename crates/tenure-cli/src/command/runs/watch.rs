@@ -67,7 +67,7 @@ struct Look {
 
 pub(super) async fn run(args: WatchArgs, session: &mut Session) -> Result<Answer, Failure> {
     let (id, sight) = (args.id, session.sight(args.tenant));
-    let store = session.store().await?;
+    let store = session.store_to_follow().await?;
     store.show_run(&sight, id).await.map_err(unknown)?;
     let out = &mut session.out;
     let mut follow = Follow::begin()?;

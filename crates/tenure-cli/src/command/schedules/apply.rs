@@ -32,7 +32,7 @@ pub(super) struct ApplyArgs {}
 pub(super) async fn run(_: &ApplyArgs, session: &mut Session) -> Result<Answer, Failure> {
     let (named, tenant) = (session.settings.schedules.clone(), session.tenant(None));
     let (count, word) = (named.len(), Word { actor: session.settings.actor(None), reason: None });
-    let store = session.store().await?;
+    let store = session.store_to_add().await?;
     let changed = apply(&*store, named, tenant, word).await?;
     if session.out.is_json() {
         let mut lines = Vec::new();

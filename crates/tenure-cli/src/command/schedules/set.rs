@@ -103,7 +103,7 @@ pub(super) async fn run(args: SetArgs, session: &mut Session) -> Result<Answer, 
     let word = session.word(args.word);
     let request = SetSchedule { tenant: tenant.clone(), name: name.clone(), timing, template, word };
     request.check()?;
-    let store = session.store().await?;
+    let store = session.store_to_add().await?;
     let set = store.set_schedule(request).await?;
     let (record, fires) = store.show_schedule(&tenant, &name).await?;
     if session.out.is_json() {

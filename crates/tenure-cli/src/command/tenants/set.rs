@@ -31,7 +31,7 @@ pub(super) struct SetArgs {
 
 pub(super) async fn run(args: SetArgs, session: &mut Session) -> Result<Answer, Failure> {
     let SetArgs { tenant, quota, word } = args;
-    let store = session.store().await?;
+    let store = session.store_to_add().await?;
     let request = SetTenant { tenant: tenant.clone(), quota, word: session.word(word) };
     let is_new = store.set_tenant(request).await?;
     let record = store.show_tenant(&tenant).await?;

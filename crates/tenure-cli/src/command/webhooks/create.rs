@@ -59,7 +59,7 @@ pub(super) async fn run(args: CreateArgs, session: &mut Session) -> Result<Answe
         secret: args.secret,
         word: session.word(args.word),
     };
-    let made = endpoints(session)?.create(&*session.store().await?, wish).await;
+    let made = endpoints(session)?.create(&*session.store_to_add().await?, wish).await;
     let (record, secret) = made.map_err(|error| match error {
         EndpointError::Store(error @ StoreError::NotFound(_)) => {
             Failure::from(error).hint(format!("Make it first: tenure tenants create {tenant}"))

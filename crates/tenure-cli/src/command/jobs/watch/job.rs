@@ -31,7 +31,7 @@ struct Standing {
 
 pub(super) async fn run(id: JobId, args: WatchArgs, session: &mut Session) -> Result<Answer, Failure> {
     let sight = session.sight(args.tenant);
-    let store = session.store().await?;
+    let store = session.store_to_follow().await?;
     let out = &mut session.out;
     let mut follow = Follow::begin()?;
     let begin = Instant::now();

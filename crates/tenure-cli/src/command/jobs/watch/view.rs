@@ -42,7 +42,7 @@ pub(super) async fn run(args: WatchArgs, session: &mut Session) -> Result<Answer
         limit: args.recent,
         ..JobFilter::default()
     };
-    let store = session.store().await?;
+    let store = session.store_to_follow().await?;
     let mut follow = Follow::begin()?;
     let title = title(&session.settings.location.value.to_string(), args.queue.as_ref(), &filter.sight, args.every);
     let out = &mut session.out;
