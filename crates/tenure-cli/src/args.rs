@@ -13,8 +13,8 @@ use tenure_core::{Invalid, JobId, Priority, RunId};
 use tenure_store::operate::BATCH_MAX;
 
 use crate::command::{
-    audit, bench, completions, config, dead, demo, dev, enqueue, gates, jobs, keys, migrate, partitions, queues, runs,
-    schedules, server, stats, tenants, usage, webhooks, worker, workers,
+    audit, bench, completions, config, dead, demo, dev, enqueue, gates, jobs, keys, migrate, operations, partitions,
+    queues, runs, schedules, server, stats, tenants, usage, webhooks, worker, workers,
 };
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
@@ -94,6 +94,7 @@ pub(crate) enum Command {
     Enqueue(Box<enqueue::EnqueueArgs>),
     Jobs(jobs::JobsArgs),
     Dead(dead::DeadArgs),
+    Operations(operations::OperationsArgs),
     Queues(queues::QueuesArgs),
     Gates(gates::GatesArgs),
     Schedules(schedules::SchedulesArgs),
@@ -114,6 +115,19 @@ pub(crate) enum Command {
     #[command(name = tenure_bench::measure::PART, hide = true)]
     BenchPart(bench::BenchPartArgs),
     Completions(completions::CompletionsArgs),
+    Help(HelpArgs),
+    /// Print the version
+    #[command(after_help = "Examples:\n  tenure version")]
+    Version,
+}
+
+/// Print the help of a command
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tenure help\n  tenure help enqueue\n  tenure help jobs list")]
+pub(crate) struct HelpArgs {
+    /// The command, such as jobs list; without one the help of tenure
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
 }
 
 impl Command {
@@ -150,7 +164,13 @@ pub(crate) struct WordArgs {
 
 /// Reads the command line. Help, version and bad usage are printed here and answered with their exit code.
 pub(crate) fn parse() -> Result<Cli, ExitCode> {
-    Cli::try_parse().map_err(|error| {
+    let parsed = Cli::try_parse().and_then(|cli| match &cli.command {
+        // The same as the flags, so that both print the same.
+        Command::Help(args) => Cli::try_parse_from(words(&args.command, "--help")),
+        Command::Version => Cli::try_parse_from(words(&[], "--version")),
+        _ => Ok(cli),
+    });
+    parsed.map_err(|error| {
         let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
         let wants_json = std::env::args_os().any(|arg| arg == "--json");
         if wants_json && !asked {
@@ -169,6 +189,11 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
         }
         ExitCode::from(if asked { exit::DONE } else { exit::USAGE })
     })
+}
+
+/// The command line of `command` with a flag.
+fn words<'a>(command: &'a [String], flag: &'a str) -> impl Iterator<Item = &'a str> {
+    std::iter::once("tenure").chain(command.iter().map(String::as_str)).chain([flag])
 }
 
 /// For clap, which names the flag and the value itself: only what would have been accepted.

@@ -12,6 +12,7 @@ pub(crate) mod gates;
 pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod migrate;
+pub(crate) mod operations;
 pub(crate) mod partitions;
 pub(crate) mod queues;
 pub(crate) mod runs;
@@ -106,6 +107,7 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Enqueue(args) => enqueue::run(*args, &mut session).await,
             Command::Jobs(args) => jobs::run(args, &mut session).await,
             Command::Dead(args) => dead::run(args, &mut session).await,
+            Command::Operations(args) => operations::run(args, &mut session).await,
             Command::Queues(args) => queues::run(args, &mut session).await,
             Command::Gates(args) => gates::run(args, &mut session).await,
             Command::Schedules(args) => schedules::run(args, &mut session).await,
@@ -123,6 +125,8 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
             Command::Completions(args) => completions::run(&args, &mut session.out),
             Command::Bench(args) => bench::run(&args, &cli.global, &mut session.out),
             Command::BenchPart(_) => bench::run_part(),
+            // Answered by the parser.
+            Command::Help(_) | Command::Version => Ok(Answer::Done),
         }
     });
     // What was done before a failure is told as well.

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: JobsArgs, session: &mut Session) -> Result<Answer,
     }
 }
 
-fn state(word: &str) -> Result<State, String> {
+pub(crate) fn state(word: &str) -> Result<State, String> {
     let words: Vec<&str> = State::ALL.iter().map(|state| state.as_str()).collect();
     State::parse(word).ok_or_else(|| format!("states are {}", words.join(", ")))
 }

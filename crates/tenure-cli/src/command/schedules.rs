@@ -4,6 +4,7 @@ mod apply;
 mod list;
 mod next;
 mod operate;
+mod run;
 mod set;
 mod show;
 
@@ -23,6 +24,7 @@ Examples:
   tenure schedules next '0 3 * * MON-FRI' --zone Europe/Berlin             when would that be? Stores nothing
   tenure schedules list                                                    every schedule and its next fire
   tenure schedules show nightly                                            its last fires, and what became of them
+  tenure schedules run nightly                                             fire it now, beside its own times
   tenure schedules pause nightly --reason 'month end'
   tenure schedules remove nightly
 
@@ -43,6 +45,7 @@ enum SchedulesCommand {
     Set(Box<set::SetArgs>),
     Apply(apply::ApplyArgs),
     Next(next::NextArgs),
+    Run(run::RunArgs),
     /// Let a schedule fire nothing until it is resumed
     #[command(after_help = "Examples:\n  tenure schedules pause nightly --reason 'month end'")]
     Pause(operate::OperateArgs),
@@ -62,6 +65,7 @@ pub(crate) async fn run(args: SchedulesArgs, session: &mut Session) -> Result<An
         SchedulesCommand::Set(args) => set::run(*args, session).await,
         SchedulesCommand::Apply(args) => apply::run(&args, session).await,
         SchedulesCommand::Next(args) => next::run(&args, session),
+        SchedulesCommand::Run(args) => run::run(args, session).await,
         SchedulesCommand::Pause(args) => operate::run(args, Act::Pause, session).await,
         SchedulesCommand::Resume(args) => operate::run(args, Act::Resume, session).await,
         SchedulesCommand::Remove(args) => operate::run(args, Act::Remove, session).await,

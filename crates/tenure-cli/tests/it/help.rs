@@ -17,6 +17,11 @@ const COMMANDS: &[&[&str]] = &[
     &["dead"],
     &["dead", "list"],
     &["dead", "requeue"],
+    &["operations"],
+    &["operations", "list"],
+    &["operations", "show"],
+    &["operations", "start"],
+    &["operations", "cancel"],
     &["queues"],
     &["queues", "list"],
     &["queues", "pause"],
@@ -37,6 +42,7 @@ const COMMANDS: &[&[&str]] = &[
     &["schedules", "set"],
     &["schedules", "apply"],
     &["schedules", "next"],
+    &["schedules", "run"],
     &["schedules", "pause"],
     &["schedules", "resume"],
     &["schedules", "remove"],
@@ -95,6 +101,8 @@ const COMMANDS: &[&[&str]] = &[
     &["config", "show"],
     &["bench"],
     &["completions"],
+    &["help"],
+    &["version"],
 ];
 
 #[test]

@@ -147,3 +147,24 @@ fn schedules_of_the_settings_file_are_applied_by_hand_and_by_a_worker() {
     let refused = place.run(&["schedules", "list"]);
     assert!(refused.code == 2 && refused.err.contains("line 2: cron hour `25`"), "{refused:?}");
 }
+
+#[test]
+fn a_schedule_is_fired_by_hand_and_goes_on_as_before() {
+    let place = Place::new();
+    place.json(&["schedules", "set", "yearly", "0 0 1 1 *", "report", "{\"full\": true}", "--queue=slow"]);
+    let next = place.json(&["schedules", "show", "yearly"])["next_at"].clone();
+    let mut jobs = Vec::new();
+    for _ in 0..2 {
+        let fired = place.json(&["schedules", "run", "yearly"]);
+        let job = place.json(&["jobs", "show", fired["job"].as_str().unwrap()]);
+        assert_eq!((&job["kind"], &job["queue"], &job["state"]), (&json!("report"), &json!("slow"), &json!("queued")));
+        jobs.push(fired["job"].clone());
+    }
+    assert_ne!(jobs[0], jobs[1]);
+    let shown = place.json(&["schedules", "show", "yearly"]);
+    assert_eq!(shown["next_at"], next, "{shown}");
+    place.json(&["schedules", "pause", "yearly"]);
+    let refused = place.run(&["schedules", "run", "yearly"]);
+    assert!(refused.code == 1 && refused.err.contains("is paused"), "{refused:?}");
+    assert_eq!(place.run(&["schedules", "run", "nosuch"]).code, 1);
+}
