@@ -135,7 +135,7 @@ impl Command {
     pub(crate) fn worker_flags(&self) -> WorkerFlags {
         match self {
             Self::Config(args) => args.worker_flags(),
-            Self::Worker(args) => args.settings.clone(),
+            Self::Worker(args) => args.flags(),
             Self::Server(args) => args.flags(),
             Self::Dev(args) => args.flags(),
             _ => WorkerFlags::default(),

@@ -5,17 +5,22 @@ mod http;
 mod noop;
 mod sleep;
 
+use tenure_webhooks::Guard;
 use tenure_worker::Builder;
 
-use crate::failure::{Failure, exit};
+use crate::failure::Failure;
 
 /// Every kind, with its payload as people write it.
 pub(crate) const KINDS: &[(&str, &str)] =
-    &[("noop", noop::PAYLOAD), ("sleep", sleep::PAYLOAD), ("fail", fail::PAYLOAD), ("http", http::PAYLOAD)];
+    &[("noop", noop::PAYLOAD), ("sleep", sleep::PAYLOAD), ("fail", fail::PAYLOAD), (HTTP, http::PAYLOAD)];
+/// The kind that is off unless hosts are listed.
+pub(crate) const HTTP: &str = "http";
 
-/// A worker that handles all of them.
-pub(crate) fn add(worker: Builder) -> Result<Builder, Failure> {
-    let http = http::client()
-        .map_err(|error| Failure::new("http", exit::REFUSED, "no HTTP client can be made").caused_by(&error))?;
-    Ok(worker.handle(noop::noop).handle(sleep::sleep).handle(fail::fail).state(http).handle(http::http).state(()))
+/// A worker that handles all of them; `http` only with a guard. Without one, jobs of that kind stay for other workers.
+pub(crate) fn add(worker: Builder, http: Option<Guard>) -> Result<Builder, Failure> {
+    let worker = worker.handle(noop::noop).handle(sleep::sleep).handle(fail::fail);
+    Ok(match http {
+        Some(guard) => worker.state(http::sender(guard)?).handle(http::http).state(()),
+        None => worker,
+    })
 }

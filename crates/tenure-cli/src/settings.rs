@@ -9,11 +9,13 @@
 //! - [`rabbitmq`]: a broker that wakes workers; [`telemetry`]: who is told what they do
 //! - [`database_file`]: a file that holds the URL of a database
 //! - [`location`]: what `database` and `data_dir` may say
-//! - [`worker`]: how a worker of this machine runs; [`webhooks`]: whom webhooks may reach
+//! - [`worker`]: how a worker of this machine runs; [`webhooks`]: whom webhooks may reach;
+//!   [`http`]: what jobs of kind `http` may call
 
 mod database_file;
 mod file;
 mod gates;
+mod http;
 mod keys;
 mod location;
 mod rabbitmq;
@@ -33,6 +35,7 @@ use tenure_core::name::{TenantName, check_text};
 use crate::args::Global;
 use crate::failure::Failure;
 use file::SettingsFile;
+pub(crate) use http::{HttpFlags, HttpSettings};
 pub(crate) use location::Location;
 pub(crate) use rabbitmq::RabbitSettings;
 pub(crate) use schedules::FileSchedule;
@@ -57,6 +60,8 @@ pub(crate) struct Settings {
     pub(crate) worker: WorkerSettings,
     /// Whom webhooks may reach, and what seals their secrets.
     pub(crate) webhooks: WebhookSettings,
+    /// What jobs of kind `http` may call.
+    pub(crate) http: HttpSettings,
     /// Who is told what a worker or a server does.
     pub(crate) telemetry: TelemetrySettings,
     /// Who wakes workers besides the store.
@@ -120,6 +125,7 @@ impl Settings {
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
             worker: WorkerSettings::resolve(worker, env, file)?,
             webhooks: WebhookSettings::resolve(env, file)?,
+            http: HttpSettings::resolve(&worker.http, env, file)?,
             telemetry: TelemetrySettings::resolve(env, file)?,
             rabbitmq: RabbitSettings::resolve(env, file)?,
             gates: file.map(|file| file.gates.clone()).unwrap_or_default(),

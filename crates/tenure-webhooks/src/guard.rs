@@ -16,6 +16,7 @@
 
 mod address;
 mod cidr;
+mod host;
 mod target;
 
 use std::net::IpAddr;
@@ -24,6 +25,7 @@ use tenure_core::Invalid;
 use url::Host;
 
 pub use cidr::Cidr;
+pub use host::HostRule;
 pub use target::{Target, URL_BYTES_MAX};
 
 /// What is called without asking, and what is not.
@@ -45,7 +47,11 @@ impl Default for GuardOptions {
 
 /// Decides what may be called; see the [module](self).
 #[derive(Debug, Clone, Default)]
-pub struct Guard(GuardOptions);
+pub struct Guard {
+    options: GuardOptions,
+    /// The only hosts that may be called; none: every host.
+    hosts: Option<Vec<HostRule>>,
+}
 
 /// Something that must not be called. The texts name a host or a class of addresses and never an address that a name
 /// resolved to: whoever registered the endpoint reads them, and is not to learn the network from us.
@@ -59,6 +65,12 @@ pub enum Refused {
     #[error("host `{host}` is refused: it is a name inside of a network, call one that everybody can resolve")]
     Name {
         /// The name.
+        host: String,
+    },
+    /// A host that an operator has not listed.
+    #[error("host `{host}` is not one of those that an operator allows here")]
+    NotListed {
+        /// The name or address.
         host: String,
     },
     /// An address, written in the URL or found behind a name.
@@ -77,7 +89,19 @@ pub enum Refused {
 impl Guard {
     /// Decides by these options.
     pub fn new(options: GuardOptions) -> Self {
-        Self(options)
+        Self { options, hosts: None }
+    }
+
+    /// The same guard for these hosts alone. Their [`HostRule::Address`] entries may be called although they are not
+    /// global unicast.
+    #[must_use]
+    pub fn only(mut self, hosts: Vec<HostRule>) -> Self {
+        self.options.allow.extend(hosts.iter().filter_map(|rule| match rule {
+            HostRule::Address(range) => Some(*range),
+            _ => None,
+        }));
+        self.hosts = Some(hosts);
+        self
     }
 
     /// Reads a URL and refuses what can be refused before a name is resolved.
@@ -89,17 +113,21 @@ impl Guard {
 
     /// The rules that depend on the options; a sender asks them again, as its guard may not be the one of registration.
     pub(crate) fn check_target(&self, target: &Target) -> Result<(), Refused> {
-        if self.0.https_only && !target.is_https() {
+        if self.options.https_only && !target.is_https() {
             return Err(Invalid::new("url scheme", "http", "endpoints are called by https://").into());
         }
-        if !self.0.ports.is_empty() && !self.0.ports.contains(&target.port()) {
-            let ports: Vec<String> = self.0.ports.iter().map(u16::to_string).collect();
+        if !self.options.ports.is_empty() && !self.options.ports.contains(&target.port()) {
+            let ports: Vec<String> = self.options.ports.iter().map(u16::to_string).collect();
             return Err(Invalid::new("url port", target.port(), format!("it is one of {}", ports.join(", "))).into());
         }
-        match target.host() {
+        let host = target.host();
+        if self.hosts.as_ref().is_some_and(|hosts| !hosts.iter().any(|rule| rule.lists(host))) {
+            return Err(Refused::NotListed { host: host.to_string() });
+        }
+        match host {
             Host::Ipv4(address) => self.check_address((*address).into()),
             Host::Ipv6(address) => self.check_address((*address).into()),
-            Host::Domain(name) if self.0.allow.is_empty() && target::is_inside(name) => {
+            Host::Domain(name) if self.options.allow.is_empty() && target::is_inside(name) => {
                 Err(Refused::Name { host: name.clone() })
             }
             Host::Domain(_) => Ok(()),
@@ -117,7 +145,7 @@ impl Guard {
     fn check_address(&self, address: IpAddr) -> Result<(), Refused> {
         let meant = address.to_canonical();
         match address::forbidden_class(meant) {
-            Some(class) if !self.0.allow.iter().any(|cidr| cidr.contains(meant)) => {
+            Some(class) if !self.options.allow.iter().any(|cidr| cidr.contains(meant)) => {
                 Err(Refused::Address { address, class })
             }
             _ => Ok(()),

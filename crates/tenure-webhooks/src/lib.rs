@@ -61,13 +61,13 @@ pub mod secret;
 
 pub use deliver::{DeliverWebhook, Deliverer, deliver};
 pub use endpoints::{EndpointError, Endpoints, Wish};
-pub use guard::{Cidr, Guard, GuardOptions, Refused, Target};
+pub use guard::{Cidr, Guard, GuardOptions, HostRule, Refused, Target};
 pub use prefix::Prefix;
 pub use resolve::{Resolve, SystemResolver};
 pub use schedule::{Next, Outcome};
 pub use seal::{MasterKeys, Owner, SealedSecret};
 pub use secret::Secret;
-pub use send::{Roots, SendError, SendOptions, Sender};
-pub use sent::Sent;
+pub use send::{Outgoing, Roots, SendError, SendOptions, Sender, Stage, is_reserved};
+pub use sent::{Answer, Sent};
 pub use sign::Delivery;
 pub use teller::Teller;

@@ -82,7 +82,9 @@ impl From<&Result<Sent, SendError>> for Outcome {
     fn from(result: &Result<Sent, SendError>) -> Self {
         match result {
             Ok(sent) => Self::Answered { status: sent.status, retry_after: sent.retry_after },
-            Err(SendError::Refused { why: Refused::Url(_) | Refused::Name { .. }, .. }) => Self::Refused,
+            Err(SendError::Refused {
+                why: Refused::Url(_) | Refused::Name { .. } | Refused::NotListed { .. }, ..
+            }) => Self::Refused,
             Err(_) => Self::Unanswered,
         }
     }

@@ -20,10 +20,12 @@ mod wire;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use hyper::header::{HeaderName, HeaderValue};
+pub use hyper::Method;
+use hyper::header;
+pub use hyper::header::{HeaderName, HeaderValue};
 use tenure_core::{Invalid, duration};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -32,9 +34,10 @@ use url::Host;
 
 use crate::guard::{Guard, Target};
 use crate::resolve::Resolve;
-use crate::sent::Sent;
+use crate::sent::{Answer, Sent};
 
 pub use error::{SendError, Stage};
+pub use exchange::is_reserved;
 pub use tls::Roots;
 
 /// Most addresses of a name that are tried, one after the other.
@@ -139,18 +142,41 @@ impl Sender {
         headers: &[(HeaderName, HeaderValue)],
         body: Bytes,
     ) -> Result<Sent, SendError> {
+        let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let headers: Vec<_> = std::iter::once(json).chain(headers.iter().cloned()).collect();
+        let timeout = self.0.options.timeout;
+        let answer = self.request(target, Outgoing { method: Method::POST, headers: &headers, body, timeout }).await?;
+        Ok(Sent::new(&answer, SystemTime::now()))
+    }
+
+    /// Sends any request, within its own timeout or the sender's, whichever is shorter. The rules of [`send`](Self::send)
+    /// hold: one connection, judged addresses, no redirect, a bounded answer, and our own headers for the connection.
+    pub async fn request(&self, target: &Target, outgoing: Outgoing<'_>) -> Result<Answer, SendError> {
         let begun = Instant::now();
-        let call = Call { inner: &self.0, target, deadline: begun + self.0.options.timeout };
-        let request = exchange::request(target, headers, body);
+        let timeout = outgoing.timeout.min(self.0.options.timeout);
+        let call = Call { inner: &self.0, target, deadline: begun + timeout };
+        let request = exchange::request(target, outgoing.method, outgoing.headers, outgoing.body);
         let stream = call.connect().await?;
-        let mut sent = if target.is_https() {
+        let mut answer = if target.is_https() {
             call.exchange(call.encrypt(stream).await?, request).await?
         } else {
             call.exchange(stream, request).await?
         };
-        sent.took = begun.elapsed();
-        Ok(sent)
+        answer.took = begun.elapsed();
+        Ok(answer)
     }
+}
+
+/// A request of any method.
+pub struct Outgoing<'a> {
+    /// Its method.
+    pub method: Method,
+    /// Its headers; [reserved](is_reserved) ones are ignored.
+    pub headers: &'a [(HeaderName, HeaderValue)],
+    /// Its body, perhaps empty.
+    pub body: Bytes,
+    /// For everything, from the lookup to the last byte of the answer that is read.
+    pub timeout: Duration,
 }
 
 /// One call: what its steps share.

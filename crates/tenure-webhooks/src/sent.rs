@@ -34,18 +34,44 @@ pub struct Sent {
     pub took: Duration,
 }
 
+/// An answer as it came, whatever its status: the head, and the beginning of the body.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// 200, 301, 410, …
+    pub status: u16,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// The beginning of its body, undecoded.
+    pub body: Vec<u8>,
+    /// Whether the body went on, or may have.
+    pub truncated: bool,
+    /// Bytes that were read for it, head and framing included.
+    pub read_bytes: usize,
+    /// From the lookup of the name to the last byte read.
+    pub took: Duration,
+}
+
+impl Answer {
+    /// For how long it wants to be left alone: an hour at most, and nothing where the header made no sense.
+    pub fn retry_after(&self, now: SystemTime) -> Option<Duration> {
+        self.headers
+            .get(header::RETRY_AFTER)
+            .and_then(|value| retry_after(&String::from_utf8_lossy(value.as_bytes()), now))
+    }
+}
+
 impl Sent {
-    pub(crate) fn new(status: u16, headers: &HeaderMap, body: &[u8], truncated: bool, now: SystemTime) -> Self {
-        let value = |name: &HeaderName| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    pub(crate) fn new(answer: &Answer, now: SystemTime) -> Self {
+        let value = |name: &HeaderName| answer.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let kept = ["content-type", "date", "server", "retry-after"].into_iter().zip(&KEPT);
         Self {
-            status,
-            retry_after: value(&header::RETRY_AFTER).and_then(|value| retry_after(&value, now)),
+            status: answer.status,
+            retry_after: answer.retry_after(now),
             headers: kept.filter_map(|(shown, name)| Some((shown, shorten(&value(name)?)))).collect(),
-            body_start: printable(&String::from_utf8_lossy(body)),
-            truncated,
-            read_bytes: 0,
-            took: Duration::ZERO,
+            body_start: printable(&String::from_utf8_lossy(&answer.body)),
+            truncated: answer.truncated,
+            read_bytes: answer.read_bytes,
+            took: answer.took,
         }
     }
 }
@@ -104,13 +130,17 @@ mod tests {
         }
     }
 
+    fn answer(headers: HeaderMap, body: &[u8]) -> Answer {
+        Answer { status: 500, headers, body: body.to_vec(), truncated: false, read_bytes: 0, took: Duration::ZERO }
+    }
+
     #[test]
     fn only_a_few_headers_are_kept_and_all_text_can_be_stored() {
         let mut headers = HeaderMap::new();
         for (name, value) in [("set-cookie", "s=1"), ("server", "old\u{fc}"), ("content-type", "text/plain")] {
             headers.insert(HeaderName::from_static(name), value.parse().unwrap());
         }
-        let sent = Sent::new(500, &headers, b"a\0b\x1b[31m\xff\n\tc", false, at(0));
+        let sent = Sent::new(&answer(headers, b"a\0b\x1b[31m\xff\n\tc"), at(0));
         assert_eq!(sent.headers, [("content-type", "text/plain".to_owned()), ("server", "oldü".to_owned())]);
         assert_eq!(sent.body_start, "a\u{fffd}b\u{fffd}[31m\u{fffd}\n\tc");
     }
@@ -119,6 +149,6 @@ mod tests {
     fn long_values_of_headers_are_cut() {
         let mut headers = HeaderMap::new();
         headers.insert("server", "x".repeat(5_000).parse().unwrap());
-        assert_eq!(Sent::new(200, &headers, b"", false, at(0)).headers[0].1.len(), VALUE_CHARS_MAX);
+        assert_eq!(Sent::new(&answer(headers, b""), at(0)).headers[0].1.len(), VALUE_CHARS_MAX);
     }
 }

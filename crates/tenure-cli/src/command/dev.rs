@@ -30,7 +30,7 @@ pub(crate) struct DevArgs {
 impl DevArgs {
     /// What the command line says that settings say, too.
     pub(crate) fn flags(&self) -> WorkerFlags {
-        self.worker.settings.with_listen(self.listen.clone())
+        self.worker.flags().with_listen(self.listen.clone())
     }
 }
 

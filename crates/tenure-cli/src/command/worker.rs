@@ -19,7 +19,7 @@ use tenure_worker::{Observer, Summary, Worker, signal};
 use super::{Answer, Session, gates, schedules};
 use crate::args::limit;
 use crate::failure::{Failure, exit};
-use crate::settings::WorkerFlags;
+use crate::settings::{HttpFlags, WorkerFlags};
 use crate::{broker, kinds, log, open};
 
 const EXAMPLES: &str = "\
@@ -27,6 +27,7 @@ Examples:
   tenure worker                                  ten slots on queue default
   tenure worker --queue mail=4 --queue pages=20  slots per queue
   tenure worker --once                           until nothing is due or running in its queues, then exit
+  tenure worker --http-allow 127.0.0.1 --http-ports 8080
   tenure enqueue http '{\"url\": \"http://127.0.0.1:8080/\", \"body\": {\"order\": 42}}'
 
 Kinds it can run, with their payloads:
@@ -36,6 +37,7 @@ Kinds it can run, with their payloads:
          how: transient, permanent, dead, snooze, canceled, panic; it succeeds at attempt `until`
   http   {\"url\": \"https://…\", \"method\": \"POST\", \"headers\": {}, \"body\": …, \"timeout\": \"30s\"}
          2xx succeeds; 429, 5xx, timeouts and lost connections are tried again; other 4xx fail
+         off unless hosts are listed: --http-allow api.example.com (or any, for all public hosts)
 Jobs of other kinds are given back for other workers: your own kinds are handlers in your own program.
 
 The first SIGTERM or Ctrl-C stops claiming and lets running jobs finish for the grace period; what is left is given
@@ -62,7 +64,9 @@ pub(crate) struct WorkerArgs {
     #[arg(long)]
     once: bool,
     #[command(flatten)]
-    pub(crate) settings: WorkerFlags,
+    http: HttpFlags,
+    #[command(flatten)]
+    settings: WorkerFlags,
 }
 
 pub(crate) fn run(args: &WorkerArgs, session: &mut Session) -> Result<Answer, Failure> {
@@ -116,6 +120,11 @@ pub(super) struct Around {
 }
 
 impl WorkerArgs {
+    /// What the command line says that settings say, too.
+    pub(crate) fn flags(&self) -> WorkerFlags {
+        self.settings.with_http(self.http.clone())
+    }
+
     /// The queues it serves.
     fn served(&self) -> Vec<QueueName> {
         match self.queues.is_empty() {
@@ -162,8 +171,15 @@ pub(super) async fn build(
     for (queue, slots) in &queues {
         worker = worker.queue(queue.as_str(), slots.unwrap_or(args.slots));
     }
-    let worker = kinds::add(worker)?.build()?;
-    let names: Vec<&str> = kinds::KINDS.iter().map(|(kind, _)| *kind).collect();
+    let http = session.settings.http.guard();
+    let names: Vec<&str> =
+        kinds::KINDS.iter().map(|(kind, _)| *kind).filter(|kind| http.is_some() || *kind != kinds::HTTP).collect();
+    if http.is_none() {
+        tracing::info!(
+            "kind http is off and its jobs stay queued: list the hosts that jobs may call with --http-allow"
+        );
+    }
+    let worker = kinds::add(worker, http)?.build()?;
     let served: Vec<String> =
         queues.iter().map(|(queue, slots)| format!("{queue}={}", slots.unwrap_or(args.slots))).collect();
     tracing::info!(store = %session.settings.location.value, queues = served.join(" "), kinds = names.join(" "), "the worker starts; Ctrl-C stops it");

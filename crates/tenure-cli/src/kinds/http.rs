@@ -1,27 +1,34 @@
-//! `http`: one request with a timeout; the class of the answer decides what becomes of the job.
+//! `http`: one request with a timeout; the class of the answer decides the outcome of the job.
+//!
+//! The kind is off unless an operator lists the hosts that jobs may call (`http_allow`): a payload belongs to a tenant,
+//! and the worker stands inside of a network. The guard of webhooks decides what is called: it judges the addresses that
+//! are connected to, follows no redirect, and bounds time and bytes.
 //!
 //! 2xx is success, and status and body are kept as the result. 429 and 5xx, timeouts and lost connections are tried
-//! again (a `Retry-After` in seconds is honoured, up to an hour); other 4xx and redirects are permanent. The receiver gets the job's id as
-//! `Idempotency-Key`, and the fence, which grows with every attempt: it can refuse an older one.
+//! again (a `Retry-After` is honoured, up to an hour); other 4xx, redirects and refused hosts are permanent. The receiver
+//! gets the job's id as `Idempotency-Key`, and the fence, which grows with every attempt: it can refuse an older one.
 
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use reqwest::{Client, Method, Response, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tenure_core::duration;
+use tenure_core::{Invalid, duration};
+use tenure_webhooks::send::{HeaderName, HeaderValue, Method};
+use tenure_webhooks::{Answer, Guard, Outgoing, Refused, SendError, SendOptions, Sender, SystemResolver, is_reserved};
 use tenure_worker::{Ctx, Fail, Job, Returned, State};
 
 pub(super) const PAYLOAD: &str =
     r#"{"url": "https://…", "method": "POST", "headers": {}, "body": …, "timeout": "30s"}"#;
 
-/// More of a body is not kept.
+/// Bytes of an answer's body that are kept.
 const BODY_BYTES_MAX: usize = 16 << 10;
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
+const TIMEOUT_MAX: Duration = Duration::from_secs(3_600);
+const METHODS: [Method; 6] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
+/// Headers of a payload, and the bytes of their names and values together.
+const HEADERS_MAX: usize = 50;
+const HEADER_BYTES_MAX: usize = 16 << 10;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,65 +49,103 @@ impl Job for Http {
     const KIND: &'static str = "http";
 }
 
-/// One client for all jobs: connections are kept. Nothing is followed, so a job asks who it was told to ask.
-pub(super) fn client() -> Result<Client, reqwest::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    // Somebody else in this process may have chosen one before.
-    let _ = Arc::unwrap_or_clone(provider).install_default();
-    let name = concat!("tenure/", env!("CARGO_PKG_VERSION"));
-    Client::builder().redirect(reqwest::redirect::Policy::none()).user_agent(name).build()
+/// The sender of all `http` jobs of a worker.
+pub(super) fn sender(guard: Guard) -> Result<Sender, Invalid> {
+    let options = SendOptions { timeout: TIMEOUT_MAX, response_bytes_max: BODY_BYTES_MAX, ..SendOptions::default() };
+    Sender::new(guard, SystemResolver, options)
 }
 
-pub(super) async fn http(job: Http, State(client): State<Client>, ctx: Ctx) -> Result<Returned<Value>, Fail> {
-    let timeout = match &job.timeout {
-        Some(text) => duration::parse("timeout", text).map_err(Fail::permanent)?,
-        None => TIMEOUT_DEFAULT,
+pub(super) async fn http(job: Http, State(sender): State<Sender>, ctx: Ctx) -> Result<Returned<Value>, Fail> {
+    let target = sender.guard().check_url(&job.url).map_err(refused)?;
+    let headers = headers(&job, &ctx)?;
+    let body = match &job.body {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
     };
-    let method = job.method.as_deref().unwrap_or(if job.body.is_some() { "POST" } else { "GET" });
-    let method =
-        Method::from_bytes(method.as_bytes()).map_err(|_| Fail::permanent(format!("{method:?} is no HTTP method")))?;
-    let mut request = client.request(method, &job.url).timeout(timeout);
-    request = request
-        .header("Idempotency-Key", ctx.job_id().to_string())
-        .header("Tenure-Job", ctx.job_id().to_string())
-        .header("Tenure-Attempt", ctx.attempt().to_string())
-        .header("Tenure-Fence", ctx.fence().to_string());
-    for (name, value) in &job.headers {
-        request = request.header(name, value);
-    }
-    request = match &job.body {
-        Some(Value::String(text)) => request.body(text.clone()),
-        Some(other) => request.header(header::CONTENT_TYPE, "application/json").body(other.to_string()),
-        None => request,
-    };
+    let outgoing = Outgoing { method: method(&job)?, headers: &headers, body: body.into(), timeout: timeout(&job)? };
     tokio::select! {
-        answer = request.send() => judge(answer.map_err(|error| unsent(&error))?, &ctx).await,
+        answer = sender.request(&target, outgoing) => match answer {
+            Ok(answer) => judge(&answer, &ctx),
+            Err(error) => Err(unsent(error)),
+        },
         _ = ctx.stopped() => ctx.check().map(|()| Returned(Value::Null)),
     }
 }
 
-async fn judge(mut response: Response, ctx: &Ctx) -> Result<Returned<Value>, Fail> {
-    let (status, retry_after) = (response.status(), retry_after(&response));
-    let mut body = Vec::new();
-    while body.len() < BODY_BYTES_MAX {
-        match response.chunk().await.map_err(|error| unsent(&error))? {
-            Some(chunk) => body.extend_from_slice(&chunk[..chunk.len().min(BODY_BYTES_MAX - body.len())]),
-            None => break,
+fn timeout(job: &Http) -> Result<Duration, Fail> {
+    let Some(text) = &job.timeout else { return Ok(TIMEOUT_DEFAULT) };
+    match duration::parse("timeout", text).map_err(Fail::permanent)? {
+        timeout if timeout.is_zero() || timeout > TIMEOUT_MAX => {
+            Err(Fail::permanent(Invalid::new("timeout", text, "it is longer than 0s and 1h at most")))
         }
+        timeout => Ok(timeout),
     }
-    let body = String::from_utf8_lossy(&body).replace('\0', "\u{fffd}");
-    if status.is_success() {
-        return Ok(Returned(json!({ "status": status.as_u16(), "body": body })));
+}
+
+fn method(job: &Http) -> Result<Method, Fail> {
+    let name = job.method.as_deref().unwrap_or(if job.body.is_some() { "POST" } else { "GET" });
+    METHODS.into_iter().find(|method| method.as_str().eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let known: Vec<&str> = METHODS.iter().map(Method::as_str).collect();
+        Fail::permanent(Invalid::new("method", name, format!("it is one of {}", known.join(", "))))
+    })
+}
+
+/// The headers of the payload, checked, and those of the attempt.
+fn headers(job: &Http, ctx: &Ctx) -> Result<Vec<(HeaderName, HeaderValue)>, Fail> {
+    let bytes: usize = job.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if job.headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
+        let found = format!("{} of {bytes} bytes", job.headers.len());
+        let limit = format!("at most {HEADERS_MAX} headers of {HEADER_BYTES_MAX} bytes together are sent");
+        return Err(Fail::permanent(Invalid::new("headers", found, limit)));
+    }
+    let own = [
+        ("idempotency-key", ctx.job_id().to_string()),
+        ("tenure-job", ctx.job_id().to_string()),
+        ("tenure-attempt", ctx.attempt().to_string()),
+        ("tenure-fence", ctx.fence().to_string()),
+    ];
+    let mut headers = Vec::new();
+    for (name, value) in own {
+        let value = HeaderValue::try_from(value).map_err(Fail::permanent)?;
+        headers.push((HeaderName::from_static(name), value));
+    }
+    if job.body.as_ref().is_some_and(|body| !body.is_string()) {
+        headers.push((HeaderName::from_static("content-type"), HeaderValue::from_static("application/json")));
+    }
+    for (name, value) in &job.headers {
+        let refuse = |limit: &str| Fail::permanent(Invalid::new("header", name.as_str(), limit));
+        let header = HeaderName::try_from(name).map_err(|_| refuse("it is a name of an HTTP header"))?;
+        if is_reserved(&header) || own_name(&header) {
+            return Err(refuse("the worker sets the headers of the connection, of proxies and of the attempt itself"));
+        }
+        let value = HeaderValue::try_from(value).map_err(|_| refuse("its value is printable text in one line"))?;
+        headers.push((header, value));
+    }
+    Ok(headers)
+}
+
+/// Headers that tell the receiver which attempt this is.
+fn own_name(name: &HeaderName) -> bool {
+    name.as_str() == "idempotency-key" || name.as_str().starts_with("tenure-")
+}
+
+fn judge(answer: &Answer, ctx: &Ctx) -> Result<Returned<Value>, Fail> {
+    let status = answer.status;
+    let body = String::from_utf8_lossy(&answer.body).replace('\0', "\u{fffd}");
+    if (200..300).contains(&status) {
+        return Ok(Returned(json!({ "status": status, "body": body })));
     }
     let first_line = body.lines().next().unwrap_or_default();
     let message = format!("{status}{}{first_line}", if first_line.is_empty() { "" } else { ": " });
-    if status.is_redirection() {
+    if (300..400).contains(&status) {
         return Err(Fail::permanent(format!("{message}: redirects are not followed")));
     }
-    let fail = Fail::http_status(status.as_u16(), message);
+    let fail = Fail::http_status(status, message);
+    let retry_after = answer.retry_after(SystemTime::now()).filter(|_| matches!(status, 429 | 503));
     Err(match retry_after {
         Some(delay) => {
-            // Whoever asked for silence gets it from everybody.
+            // All jobs behind the same gate wait for as long as the receiver asks.
             ctx.gate().hold(delay);
             fail.retry_in(delay)
         }
@@ -108,28 +153,18 @@ async fn judge(mut response: Response, ctx: &Ctx) -> Result<Returned<Value>, Fai
     })
 }
 
-fn retry_after(response: &Response) -> Option<Duration> {
-    if !matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-        return None;
-    }
-    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds).min(RETRY_AFTER_MAX))
+fn refused(refused: Refused) -> Fail {
+    let hint = match &refused {
+        Refused::NotListed { .. } | Refused::Name { .. } | Refused::Address { .. } => ": http_allow lists them",
+        _ => "",
+    };
+    Fail::permanent(format!("{refused}{hint}"))
 }
 
-/// No answer. The URL's query may hold secrets, so it is not repeated.
-fn unsent(error: &reqwest::Error) -> Fail {
-    let mut text = error.to_string();
-    if let Some(url) = error.url() {
-        text = text.replace(url.as_str(), &url.origin().ascii_serialization());
-    }
-    let mut cause = error.source();
-    while let Some(below) = cause {
-        text = format!("{text}: {below}");
-        cause = below.source();
-    }
+/// A request without an answer. The texts name the host and never path, query or headers.
+fn unsent(error: SendError) -> Fail {
     match error {
-        error if error.is_builder() => Fail::permanent(text),
-        error if error.is_timeout() => Fail::timeout(text),
-        _ => Fail::connection(text),
+        SendError::TimedOut { .. } => Fail::timeout(error),
+        _ => Fail::connection(error),
     }
 }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// Keys of [`KEYS`] that are yes or no.
 const BOOLEANS: [&str; 1] = ["webhook_http"];
 /// Every key whose value is text, or yes or no.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 16] = [
     "database",
     "data_dir",
     "tenant",
@@ -27,6 +27,8 @@ const KEYS: [&str; 14] = [
     "webhook_allow",
     "webhook_http",
     "webhook_ports",
+    "http_allow",
+    "http_ports",
 ];
 /// The keys that are tables.
 const GATES: &str = "gates";

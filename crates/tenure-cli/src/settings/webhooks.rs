@@ -15,8 +15,8 @@ use super::keys::boolean;
 use super::{Location, Lookup, Setting, first};
 use crate::failure::{Failure, exit};
 
-/// Ports that may be called where nobody says otherwise.
-const PORTS: [u16; 2] = [80, 443];
+/// Ports that may be called by default.
+pub(super) const PORTS: [u16; 2] = [80, 443];
 
 /// What is set about webhooks, checked.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl WebhookSettings {
             keys: keys.map(|said| said.check(|text| text.parse())).transpose()?,
             allow: allow.map(|said| said.check(|text| read_allow(&text))).transpose()?,
             http: http.map(|said| said.check(|text| boolean("webhook_http", &text))).transpose()?,
-            ports: ports.map(|said| said.check(|text| read_ports(&text))).transpose()?,
+            ports: ports.map(|said| said.check(|text| read_ports("webhook_ports", &text))).transpose()?,
         })
     }
 
@@ -124,12 +124,12 @@ fn read_allow(text: &str) -> Result<Vec<Cidr>, Invalid> {
     text.split(',').map(str::trim).filter(|range| !range.is_empty()).map(str::parse).collect()
 }
 
-fn read_ports(text: &str) -> Result<Vec<u16>, Invalid> {
+pub(super) fn read_ports(name: &'static str, text: &str) -> Result<Vec<u16>, Invalid> {
     let limit = "it is any, or ports with commas between, such as 443,8443";
     if text == "any" {
         return Ok(Vec::new());
     }
-    text.split(',').map(|port| port.trim().parse().map_err(|_| Invalid::new("webhook_ports", text, limit))).collect()
+    text.split(',').map(|port| port.trim().parse().map_err(|_| Invalid::new(name, text, limit))).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use tenure_core::name::WorkerName;
 use tenure_core::{Invalid, duration};
 
 use super::file::SettingsFile;
-use super::{Lookup, Origin, Setting, variable};
+use super::{HttpFlags, Lookup, Origin, Setting, variable};
 use crate::failure::Failure;
 
 /// How long ended jobs are kept where nobody says otherwise.
@@ -44,12 +44,20 @@ pub(crate) struct WorkerFlags {
     /// Where the server listens, said by its own commands.
     #[arg(skip)]
     listen: Option<String>,
+    /// What jobs of kind `http` may call: flags of the commands that run them.
+    #[arg(skip)]
+    pub(super) http: HttpFlags,
 }
 
 impl WorkerFlags {
     /// The same, and where a server listens.
     pub(crate) fn with_listen(&self, listen: Option<String>) -> Self {
         Self { listen, ..self.clone() }
+    }
+
+    /// The same, and what jobs of kind `http` may call.
+    pub(crate) fn with_http(&self, http: HttpFlags) -> Self {
+        Self { http, ..self.clone() }
     }
 }
 

@@ -108,11 +108,28 @@ fn check_name(name: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Names that are nobody's in public: special-use, of a company, or of a search domain.
+/// Endings of names that mean something inside of a network alone: special-use names, those of RFC 6762 appendix G, and
+/// those of a cluster.
+const INSIDE: [&str; 12] = [
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "home.arpa",
+    "lan",
+    "svc",
+    "cluster",
+];
+
+/// Whether a name belongs to the inside of a network: by its ending, or as a single label of a search domain.
 pub(super) fn is_inside(name: &str) -> bool {
     let ends =
         |inside: &str| name.strip_suffix(inside).is_some_and(|before| before.is_empty() || before.ends_with('.'));
-    !name.contains('.') || ["localhost", "local", "internal", "home.arpa"].into_iter().any(ends)
+    !name.contains('.') || INSIDE.into_iter().any(ends)
 }
 
 #[cfg(test)]
@@ -149,9 +166,18 @@ mod tests {
 
     #[test]
     fn names_of_the_inside_are_known() {
-        for name in
-            ["localhost", "a.localhost", "printer.local", "metadata.google.internal", "home.arpa", "nas", "internal"]
-        {
+        for name in [
+            "db.prod.svc",
+            "db.prod.svc.cluster.local",
+            "git.corp",
+            "localhost",
+            "a.localhost",
+            "printer.local",
+            "metadata.google.internal",
+            "home.arpa",
+            "nas",
+            "internal",
+        ] {
             assert!(is_inside(name), "{name}");
         }
         for name in ["example.com", "mylocalhost.com", "notinternal.example", "local.example", "xlocal.de"] {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -19,7 +19,7 @@ use super::Call;
 use super::error::{SendError, Stage};
 use super::wire::{Metered, TooMuch};
 use crate::guard::Target;
-use crate::sent::Sent;
+use crate::sent::Answer;
 
 /// Headers that say how this connection is used, which nobody else decides.
 const OURS: [HeaderName; 13] = [
@@ -38,17 +38,27 @@ const OURS: [HeaderName; 13] = [
     HeaderName::from_static("keep-alive"),
 ];
 
+/// Whether a header belongs to the connection, or names a proxy: a sender sets it, or nobody does.
+pub fn is_reserved(name: &HeaderName) -> bool {
+    let is_forwarding = ["forwarded", "x-forwarded-", "x-real-ip", "proxy-", "via"];
+    OURS.contains(name) || is_forwarding.iter().any(|start| name.as_str().starts_with(start))
+}
+
 /// The request as it goes out.
-pub(super) fn request(target: &Target, given: &[(HeaderName, HeaderValue)], body: Bytes) -> Request<Full<Bytes>> {
+pub(super) fn request(
+    target: &Target,
+    method: Method,
+    given: &[(HeaderName, HeaderValue)],
+    body: Bytes,
+) -> Request<Full<Bytes>> {
     let mut request = Request::new(Full::new(body));
-    *request.method_mut() = Method::POST;
+    *request.method_mut() = method;
     // Both were parsed as such when the URL was checked.
     *request.uri_mut() = target.path_and_query().parse().unwrap_or_default();
     let headers = request.headers_mut();
     if let Ok(host) = HeaderValue::from_str(target.authority()) {
         headers.insert(header::HOST, host);
     }
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in given.iter().filter(|(name, _)| !OURS.contains(name)) {
         headers.insert(name, value.clone());
     }
@@ -63,7 +73,7 @@ pub(super) fn request(target: &Target, given: &[(HeaderName, HeaderValue)], body
 
 impl Call<'_> {
     /// Sends the request and reads the answer. The connection lives in this future and ends with it.
-    pub(super) async fn exchange<S>(&self, stream: S, request: Request<Full<Bytes>>) -> Result<Sent, SendError>
+    pub(super) async fn exchange<S>(&self, stream: S, request: Request<Full<Bytes>>) -> Result<Answer, SendError>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
@@ -83,17 +93,17 @@ impl Call<'_> {
             let head = head.map_err(|_| self.timed_out(Stage::Head, None))?;
             self.read(head.map_err(|error| self.failed(&error, None))?).await
         });
-        let mut sent = tokio::select! {
+        let mut answered = tokio::select! {
             biased;
             answer = &mut answer => answer?,
             // It may end first, with the whole answer read: what is wrong with it the answer says too.
             _ = &mut connection => answer.await?,
         };
-        sent.read_bytes = count.load(Ordering::Relaxed);
-        Ok(sent)
+        answered.read_bytes = count.load(Ordering::Relaxed);
+        Ok(answered)
     }
 
-    async fn read(&self, response: Response<Incoming>) -> Result<Sent, SendError> {
+    async fn read(&self, response: Response<Incoming>) -> Result<Answer, SendError> {
         let max = self.inner.options.response_bytes_max;
         let (head, mut body) = response.into_parts();
         let status = head.status.as_u16();
@@ -114,7 +124,8 @@ impl Call<'_> {
                 start.extend_from_slice(&data[..wanted]);
             }
         }
-        Ok(Sent::new(status, &head.headers, &start, truncated, SystemTime::now()))
+        let (headers, took) = (head.headers, Duration::ZERO);
+        Ok(Answer { status, headers, body: start, truncated, read_bytes: 0, took })
     }
 
     /// What an error of the HTTP library means for the caller.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use tenure_webhooks::{Guard, GuardOptions, Refused, SendError};
+use tenure_webhooks::{Guard, GuardOptions, Refused, Resolve, SendError, Stage, SystemResolver};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
@@ -115,5 +115,35 @@ async fn a_target_of_a_laxer_guard_is_judged_again() {
 async fn a_name_without_an_address_is_not_called() {
     let sender = sender(80, &[], Told::by(|_| Vec::new()), AMPLE);
     let failed = call(&sender, "http://hook.example/").await.unwrap_err();
-    assert_eq!(failed.to_string(), "hook.example is not called: it has no address");
+    assert_eq!(failed.detail(), "hook.example is not called: it has no address");
+}
+
+/// What a tenant reads is the same for every name without an address that may be called, so it tells no name of the
+/// inside; what an operator reads is not.
+#[tokio::test]
+async fn no_error_tells_whether_a_name_exists_inside() {
+    let answers: [&[&str]; 4] = [&[], &["10.0.0.7"], &["127.0.0.1"], &["fd00::7", "93.184.215.14"]];
+    let resolver = Told::by(move |asked| addresses(answers[asked % answers.len()]));
+    let sender = sender(80, &[], resolver, AMPLE);
+    let mut details = Vec::new();
+    for _ in answers {
+        let failed = call(&sender, "http://db.prod.example/").await.unwrap_err();
+        let text = "db.prod.example cannot be reached: its name leads to no address that may be called";
+        assert_eq!(failed.to_string(), text);
+        details.push(failed.detail());
+    }
+    let unresolved = SystemResolver.addresses("no-such-name.invalid", 80).await.unwrap_err();
+    let host = || "db.prod.example".to_owned();
+    let failed = SendError::Unreachable { host: host(), stage: Stage::Resolve, why: unresolved.to_string() };
+    let slow = SendError::TimedOut { host: host(), stage: Stage::Resolve, status: None };
+    for failed in [failed, slow] {
+        assert!(failed.to_string().ends_with("its name leads to no address that may be called"), "{failed}");
+        details.push(failed.detail());
+    }
+    details.sort();
+    details.dedup();
+    assert_eq!(details.len(), 6, "operators see each: {details:?}");
+    // An address that the URL itself names is told as it is.
+    let failed = call(&sender, "http://db.prod.svc/").await.unwrap_err();
+    assert!(failed.to_string().contains("a name inside of a network"), "{failed}");
 }

@@ -32,6 +32,8 @@ tenure.toml knows these keys, all of them text, and the tables gates and schedul
   webhook_allow = \"10.0.0.0/8\"            addresses that webhooks may reach although they are not public
   webhook_http  = \"true\"                  whether they may be sent by http://
   webhook_ports = \"443,8443\"              or any
+  http_allow = \"api.example.com\"          hosts that jobs of kind http may call; without it the kind is off
+  http_ports = \"80,443\"                  or any
 A broker that wakes workers sooner than they poll is a table:
   [rabbitmq]
   url         = \"amqps://tenure:secret@broker/jobs\"   or amqp://
@@ -87,7 +89,7 @@ pub(super) fn run(session: &mut Session) -> Result<Answer, Failure> {
     Ok(Answer::Done)
 }
 
-fn rows(settings: &Settings) -> [Row; 24] {
+fn rows(settings: &Settings) -> [Row; 26] {
     let (worker, webhooks, rabbitmq) = (&settings.worker, &settings.webhooks, &settings.rabbitmq);
     let telemetry = &settings.telemetry;
     let tenant = optional("tenant", settings.tenant.as_ref(), ToString::to_string);
@@ -107,10 +109,9 @@ fn rows(settings: &Settings) -> [Row; 24] {
         optional("webhook_keys", webhooks.keys.as_ref(), |_| "set".to_owned()),
         optional("webhook_allow", webhooks.allow.as_ref(), |ranges| joined(ranges)),
         optional("webhook_http", webhooks.http.as_ref(), ToString::to_string),
-        optional("webhook_ports", webhooks.ports.as_ref(), |ports| match ports.is_empty() {
-            true => "any".to_owned(),
-            false => joined(ports),
-        }),
+        optional("webhook_ports", webhooks.ports.as_ref(), shown_ports),
+        optional("http_allow", settings.http.allow.as_ref(), |hosts| joined(hosts)),
+        optional("http_ports", settings.http.ports.as_ref(), shown_ports),
         optional("rabbitmq.url", rabbitmq.url.as_ref(), ToString::to_string),
         said("rabbitmq.exchange", &rabbitmq.exchange, Clone::clone),
         said("rabbitmq.routing_key", &rabbitmq.routing_key, Clone::clone),
@@ -132,6 +133,10 @@ fn said<T>(name: &'static str, setting: &Setting<T>, show: impl FnOnce(&T) -> St
 fn optional<T>(name: &'static str, setting: Option<&Setting<T>>, show: impl FnOnce(&T) -> String) -> Row {
     let nobody = Row { name, value: None, origin: Origin::Default.to_string() };
     setting.map_or(nobody, |setting| said(name, setting, show))
+}
+
+fn shown_ports(ports: &Vec<u16>) -> String {
+    if ports.is_empty() { "any".to_owned() } else { joined(ports) }
 }
 
 fn joined<T: ToString>(values: &[T]) -> String {
