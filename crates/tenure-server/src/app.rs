@@ -12,11 +12,12 @@ use tenure_core::{Credential, JobId, KeyId, WorkerId, worker_loop};
 use tenure_store::access::KeyRecord;
 use tenure_store::worker::Order;
 use tenure_store::{Store, StoreError};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 use tower_service::Service;
 
 use crate::api::has_callbacks;
+use crate::bodies::Bodies;
 use crate::body;
 use crate::caller::Caller;
 use crate::keyring::Keyring;
@@ -35,8 +36,8 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     /// Claims that wait.
     pub(crate) waiters: Arc<Waiters>,
-    /// KiB of bodies that may yet be read.
-    pub(crate) bodies: Arc<Semaphore>,
+    /// The memory for bodies.
+    pub(crate) bodies: Arc<Bodies>,
     /// True when the server stops.
     pub(crate) stopping: watch::Sender<bool>,
     /// Every call, for pages of the server's own that act through them.
@@ -67,7 +68,7 @@ impl App {
             keyring: Arc::default(),
             metrics: Arc::default(),
             waiters: Arc::new(waiters),
-            bodies: Arc::new(Semaphore::new(options.bodies_bytes_max.div_ceil(1 << 10))),
+            bodies: Arc::new(Bodies::new(options.bodies_bytes_max, options.body_bytes_max)),
             options: Arc::new(options),
             stopping: watch::Sender::new(false),
             calls: Arc::default(),

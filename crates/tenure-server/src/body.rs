@@ -3,29 +3,36 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::BodyExt;
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use crate::app::App;
-use crate::problem::{BUSY, MALFORMED, Problem, TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA_TYPE};
+use crate::bodies::{Held, Holder, SMALL_BYTES_MAX};
+use crate::caller::Caller;
+use crate::problem::{MALFORMED, Problem, TIMEOUT, TOO_LARGE, UNSUPPORTED_MEDIA_TYPE};
+use crate::right::Right;
 
-/// The text of a JSON body. An empty one is an empty object: many calls have nothing to say.
-pub(crate) struct Text {
+/// The text of a JSON body, of a caller with the right `R`. An empty one is an empty object: many calls have nothing to say.
+pub(crate) struct Text<R> {
     pub(crate) text: String,
     held: Held,
+    right: PhantomData<R>,
 }
 
-/// A JSON body, read, with its share of the memory for bodies: what was made of it lives as long.
-pub(crate) struct Json<T>(pub(crate) T, pub(crate) Held);
+/// A JSON body, read, of a caller with the right `R`, with its share of the memory for bodies: what was made of it lives
+/// as long.
+pub(crate) struct Json<R, T>(pub(crate) T, pub(crate) BodyHeld<R>);
 
 /// A body's share of the memory for bodies, given back when it is dropped.
-pub(crate) struct Held(#[expect(dead_code, reason = "only kept")] Option<OwnedSemaphorePermit>);
+pub(crate) struct BodyHeld<R>(#[expect(dead_code, reason = "only kept")] Held, PhantomData<R>);
+
+/// A large body has to bring this much more within [`Options::body_stall`](crate::Options::body_stall).
+const PROGRESS_BYTES: usize = 64 << 10;
 
 /// The bytes of a body of at most `max`, in time, with their share of the memory for bodies.
 pub(crate) async fn bytes(request: Request, app: &App, max: usize) -> Result<(Vec<u8>, Held), Problem> {
@@ -34,54 +41,54 @@ pub(crate) async fn bytes(request: Request, app: &App, max: usize) -> Result<(Ve
     if announced.is_some_and(|length: u64| length > max as u64) {
         return Err(too_large());
     }
+    let announced = announced.and_then(|length| usize::try_from(length).ok());
+    let holder = Holder::of(request.extensions().get(), request.extensions().get().copied());
+    let mut held = app.bodies.begin(announced, holder);
+    let is_small = announced.is_some_and(|length| length <= SMALL_BYTES_MAX);
     let deadline = Instant::now() + app.options.body_timeout;
-    let slow = |_| Problem::new(TIMEOUT, "the body did not arrive in time");
+    let mut stall = Instant::now() + app.options.body_stall;
     let mut body = request.into_body();
-    let (mut bytes, mut held) = (Vec::new(), None::<OwnedSemaphorePermit>);
-    while let Some(frame) = timeout_at(deadline, body.frame()).await.map_err(slow)? {
+    let (mut bytes, mut milestone) = (Vec::new(), PROGRESS_BYTES);
+    loop {
+        let until = if is_small { deadline } else { deadline.min(stall) };
+        let slow = |_| match until == deadline {
+            true => Problem::new(TIMEOUT, "the body did not arrive in time"),
+            false => Problem::new(TIMEOUT, "the body comes too slowly: send it at once, without pauses"),
+        };
+        let Some(frame) = timeout_at(until, body.frame()).await.map_err(slow)? else { break };
         let broken = |_| Problem::new(MALFORMED, "the body ended in the middle");
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         if bytes.len() + data.len() > max {
             return Err(too_large());
         }
+        held.grow_to(bytes.len() + data.len())?;
         bytes.extend_from_slice(&data);
-        hold(app, &mut held, bytes.len())?;
+        if bytes.len() >= milestone {
+            milestone = bytes.len() + PROGRESS_BYTES;
+            stall = Instant::now() + app.options.body_stall;
+        }
     }
-    Ok((bytes, Held(held)))
+    Ok((bytes, held))
 }
 
-impl FromRequest<App> for Text {
+impl<R: Right> FromRequest<App> for Text<R> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let is_json = is_json(request.headers());
+        let (mut parts, body) = request.into_parts();
+        R::check(&Caller::from_request_parts(&mut parts, app).await?)?;
+        let is_json = is_json(&parts.headers);
+        let request = Request::from_parts(parts, body);
         let (bytes, held) = bytes(request, app, app.options.body_bytes_max).await?;
         if bytes.is_empty() {
-            return Ok(Self { text: "{}".to_owned(), held: Held(None) });
+            return Ok(Self { text: "{}".to_owned(), held, right: PhantomData });
         }
         if !is_json {
             return Err(Problem::new(UNSUPPORTED_MEDIA_TYPE, "a body has the header `Content-Type: application/json`"));
         }
         let text = String::from_utf8(bytes).map_err(|_| Problem::new(MALFORMED, "the body is not UTF-8"))?;
-        Ok(Self { text, held })
+        Ok(Self { text, held, right: PhantomData })
     }
-}
-
-/// Takes as much of the memory for bodies as this one has needed so far.
-fn hold(app: &App, held: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> Result<(), Problem> {
-    let wanted = bytes.div_ceil(1 << 10);
-    let more = wanted.saturating_sub(held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
-    if more == 0 {
-        return Ok(());
-    }
-    let full = |_| Problem::new(BUSY, "the server has as many bodies to read as it can hold");
-    let more = u32::try_from(more).unwrap_or(u32::MAX);
-    let permit = std::sync::Arc::clone(&app.bodies).try_acquire_many_owned(more).map_err(full)?;
-    match held {
-        Some(held) => held.merge(permit),
-        None => *held = Some(permit),
-    }
-    Ok(())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -90,12 +97,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json") || kind.to_ascii_lowercase().ends_with("+json")
 }
 
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+impl<R: Right, T: DeserializeOwned> FromRequest<App> for Json<R, T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let body = Text::from_request(request, app).await?;
-        Ok(Self(read(&body.text)?, body.held))
+        let body = Text::<R>::from_request(request, app).await?;
+        Ok(Self(read(&body.text)?, BodyHeld(body.held, PhantomData)))
     }
 }
 

@@ -109,6 +109,15 @@ impl FromRequestParts<App> for Caller {
         if let Some(known) = parts.extensions.get::<Self>() {
             return Ok(known.clone());
         }
+        let caller = Self::read(parts, app).await?;
+        // Asked for again before the body is read.
+        parts.extensions.insert(caller.clone());
+        Ok(caller)
+    }
+}
+
+impl Caller {
+    async fn read(parts: &Parts, app: &App) -> Result<Self, Problem> {
         if app.options.auth == Auth::Open {
             return Self::anybody(&parts.headers, "api");
         }

@@ -17,6 +17,7 @@
 //! - [`moment`], [`pretty`], [`gate_words`]: what people read, on the command line and on pages
 //! - [`problem`]: every error, its code and its page; `body`, `query`, `cursor`: what callers send
 
+mod right;
 pub mod server;
 
 pub mod accept;
@@ -29,6 +30,7 @@ mod keyring;
 mod metrics;
 mod waiters;
 
+mod bodies;
 mod body;
 mod cursor;
 pub mod problem;

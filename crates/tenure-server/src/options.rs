@@ -18,15 +18,18 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Whether callers need keys.
     pub auth: Auth,
-    /// Connections at once; more wait to be accepted.
+    /// Connections at once. Further ones take the places of idle ones, or wait.
     pub connections_max: usize,
     /// How long a connection may take to send the head of a request, also the next one, and to read on in an answer.
     pub head_timeout: Duration,
-    /// How long the body of a request may take, and how long it may stand still.
+    /// How long the body of a request may take.
     pub body_timeout: Duration,
+    /// How long a body larger than 64 KiB, or of unknown length, may take for its next 64 KiB.
+    pub body_stall: Duration,
     /// Largest body, in bytes.
     pub body_bytes_max: usize,
-    /// Bodies in memory at once, in bytes, over all connections.
+    /// Bodies in memory at once, in bytes, over all connections; small ones have a quarter of it beside. One tenant,
+    /// operator's key, or address without a key holds a quarter at most.
     pub bodies_bytes_max: usize,
     /// How long requests may take to end when the server stops.
     pub grace: Duration,
@@ -57,6 +60,7 @@ impl Default for Options {
             connections_max: 10_000,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(20),
+            body_stall: Duration::from_secs(5),
             body_bytes_max: 8 << 20,
             bodies_bytes_max: 256 << 20,
             grace: Duration::from_secs(10),

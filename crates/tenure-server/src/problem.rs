@@ -52,7 +52,7 @@ codes! {
     METHOD_NOT_ALLOWED = "method_not_allowed" 405 "The path does not take this method"
         "The path is right, the method is not. `Allow` lists those that are.";
     TIMEOUT = "timeout" 408 "The body came too slowly"
-        "The body of a request has to arrive whole within 20 seconds. Nothing was done.";
+        "The body of a request has to arrive whole within 20 seconds, and one above 64 KiB brings 64 KiB every 5 seconds. Nothing was done.";
     CONFLICT = "conflict" 409 "Its state does not allow this"
         "It is there, but where it stands this cannot be done: a job that has ended cannot be canceled, one that runs cannot be requeued, an idempotency key was used for another body. `detail` says what stands in the way.";
     WEBHOOKS_OFF = "webhooks_off" 409 "Webhooks are not set up"
@@ -72,7 +72,7 @@ codes! {
     UNAVAILABLE = "unavailable" 503 "The store does not answer"
         "Whether something happened is unknown: send the same again, with the same id or `Idempotency-Key`. `Retry-After` says when.";
     BUSY = "busy" 503 "Somebody has it just now"
-        "Another transaction is ending this very attempt, or the server has as much to read as it can hold. Send the same again in a moment.";
+        "Another transaction is ending this very attempt, or the server has as much to read as it can hold, or as much of this caller as one caller may send at once. Send the same again in a moment.";
 }
 
 /// The answer to a request that was not done.

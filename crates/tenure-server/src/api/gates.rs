@@ -23,6 +23,7 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
+use crate::right::{Operate, Operators};
 use crate::wire::gate::{GateLine, RuleLine};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -93,9 +94,8 @@ async fn operate_gate(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<GateBody>,
+    Json(body, _held): Json<Operators<Operate>, GateBody>,
 ) -> Result<Response, Problem> {
-    caller.need_operator(Scope::Operate)?;
     let (gate, act): (GateName, String) = (path.get("gate")?, path.get("act")?);
     let time = body.for_ms.map(Duration::from_millis);
     let act = match act.as_str() {
@@ -158,9 +158,8 @@ async fn set_rule(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<RuleBody>,
+    Json(body, _held): Json<Operators<Operate>, RuleBody>,
 ) -> Result<Response, Problem> {
-    caller.need_operator(Scope::Operate)?;
     let (pattern, word) = (path.get::<Pattern>("pattern")?, caller.word(body.reason)?);
     let rate = body.rate.as_deref().map(str::parse::<Rate>).transpose()?.map(|rate| rate.with(body.burst, body.cost));
     if rate.is_none() && (body.burst.is_some() || body.cost.is_some()) {

@@ -25,6 +25,7 @@ use crate::body::{self, Text, at_most};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::query::Segments;
+use crate::right::Enqueue;
 use crate::wire::job::{EnqueuedLine, JobDocument};
 use crate::{new_job, trace};
 
@@ -115,9 +116,8 @@ async fn enqueue_job(
     State(app): State<App>,
     caller: Caller,
     headers: HeaderMap,
-    body: Text,
+    body: Text<Enqueue>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Enqueue)?;
     let mut job = check_job(&app, &caller, &body.text, app.new_id()?).await?;
     if let Some(key) = idempotency_key(&headers)? {
         if job.idempotency_key.as_ref().is_some_and(|said| *said != key) {
@@ -162,9 +162,8 @@ async fn enqueue_jobs(
     State(app): State<App>,
     caller: Caller,
     headers: HeaderMap,
-    body: Text,
+    body: Text<Enqueue>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Enqueue)?;
     if headers.contains_key(IDEMPOTENCY_KEY) {
         let detail = "a batch has no Idempotency-Key: give each job an `idempotency_key` or an `id`";
         return Err(Problem::invalid(IDEMPOTENCY_KEY, detail));

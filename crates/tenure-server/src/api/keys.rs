@@ -23,6 +23,7 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::{FORBIDDEN, Problem, UNAUTHORIZED};
 use crate::query::{Query, Segments};
+use crate::right::Admin;
 use crate::wire::access::{KeyLine, NewKeyDocument};
 
 /// How long a key that was replaced is good yet, where nothing is said.
@@ -92,9 +93,8 @@ struct KeyBody {
 async fn create_key(
     State(app): State<App>,
     caller: Caller,
-    Json(body, _held): Json<KeyBody>,
+    Json(body, _held): Json<Admin, KeyBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Admin)?;
     let tenant = match (&caller.tenant, parse::<TenantName>(body.tenant.as_deref())?) {
         (None, asked) => asked,
         (Some(_), asked) => Some(caller.acts_for(asked)?),
@@ -129,9 +129,8 @@ async fn rotate_key(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<RotateBody>,
+    Json(body, _held): Json<Admin, RotateBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Admin)?;
     let id: KeyId = path.get("key")?;
     let is_seen = |key: &KeyRecord| caller.tenant.is_none() || key.tenant == caller.tenant;
     let old = app.store.find_key(&id).await?.filter(is_seen);
@@ -155,9 +154,8 @@ async fn revoke_key(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Admin, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Admin)?;
     let (sight, key): (_, KeyId) = (caller.sight(None)?, path.get("key")?);
     let word = caller.word(body.reason)?;
     app.store.revoke_key(RevokeKey { sight, key: key.clone(), word }).await?;

@@ -27,6 +27,7 @@ use crate::body::{Json, at_most, at_most_maybe};
 use crate::caller::RemoteWorker;
 use crate::problem::{BUSY, LEASE_LOST, Problem};
 use crate::query::Segments;
+use crate::right::{Operators, Work};
 use crate::waiters::{Seats, Turn};
 use crate::wire::lease::LeaseLine;
 
@@ -82,7 +83,7 @@ struct ClaimAnswer {
 async fn claim_jobs(
     State(app): State<App>,
     remote: RemoteWorker,
-    Json(body, _held): Json<ClaimBody>,
+    Json(body, _held): Json<Operators<Work>, ClaimBody>,
 ) -> Result<Response, Problem> {
     let began = Instant::now();
     let mut queues = Vec::with_capacity(body.queues.len());
@@ -247,7 +248,7 @@ async fn renew_lease(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(RenewBody {}, _held): Json<RenewBody>,
+    Json(RenewBody {}, _held): Json<Operators<Work>, RenewBody>,
 ) -> Result<Response, Problem> {
     let lease = LeaseNo(path.number("lease")?);
     for _ in 0..RENEWALS {

@@ -22,6 +22,7 @@ use crate::cursor::{self, Page};
 use crate::dead::{Grouped, group};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
+use crate::right::Operate;
 use crate::wire::operation::{GroupLine, OperationLine};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -105,9 +106,8 @@ struct OperationBody {
 async fn create_operation(
     State(app): State<App>,
     caller: Caller,
-    Json(body, _held): Json<OperationBody>,
+    Json(body, _held): Json<Operate, OperationBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let tenant = match (&caller.tenant, parse::<TenantName>(body.tenant.as_deref())?) {
         (None, asked) => asked,
         (Some(_), asked) => Some(caller.acts_for(asked)?),
@@ -181,9 +181,8 @@ async fn cancel_operation(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let (sight, job): (_, JobId) = (caller.sight(None)?, path.get("id")?);
     let operation = app.store.show_operation(&sight, job).await?;
     let word = caller.word(body.reason)?;

@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::cursor::Page;
 use crate::problem::Problem;
 use crate::query::Segments;
+use crate::right::{Operate, Operators};
 use crate::wire::worker::ServedQueueLine;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -67,11 +68,9 @@ struct QueueBody {
     security(("key" = ["operate"])), responses((status = 200, body = ServedQueueLine)))]
 async fn set_queue(
     State(app): State<App>,
-    caller: Caller,
     path: Segments,
-    Json(body, _held): Json<QueueBody>,
+    Json(body, _held): Json<Operators<Operate>, QueueBody>,
 ) -> Result<Response, Problem> {
-    caller.need_operator(Scope::Operate)?;
     let queue: QueueName = path.get("queue")?;
     let known = app.store.list_queues().await?.into_iter().find(|known| known.name == queue);
     let ttl = body.lease_ttl_ms.map(Duration::from_millis);
@@ -90,7 +89,7 @@ async fn pause_queue(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operators<Operate>, Reason>,
 ) -> Result<Response, Problem> {
     switch(&app, &caller, &path, body, true).await
 }
@@ -102,13 +101,12 @@ async fn resume_queue(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operators<Operate>, Reason>,
 ) -> Result<Response, Problem> {
     switch(&app, &caller, &path, body, false).await
 }
 
 async fn switch(app: &App, caller: &Caller, path: &Segments, body: Reason, paused: bool) -> Result<Response, Problem> {
-    caller.need_operator(Scope::Operate)?;
     let queue: QueueName = path.get("queue")?;
     let word = caller.word(body.reason)?;
     app.store.pause_queue(PauseQueue { queue: queue.clone(), paused, word }).await?;

@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
+use crate::right::Operate;
 use crate::wire::run::{PartitionLine, RunLine};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -93,9 +94,8 @@ async fn cancel_run(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
     let word = caller.word(body.reason)?;
     let canceled = match app.store.cancel_run(CancelRun { sight: sight.clone(), run, word }).await? {
@@ -175,7 +175,7 @@ async fn resume_partition(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
     operate(&app, &caller, &path, PartitionAct::Resume, body.reason).await
 }
@@ -202,7 +202,7 @@ async fn reset_partition(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<ResetBody>,
+    Json(body, _held): Json<Operate, ResetBody>,
 ) -> Result<Response, Problem> {
     let job = app.new_id()?;
     operate(&app, &caller, &path, PartitionAct::Reset { offset: body.offset, job }, body.reason).await
@@ -215,7 +215,6 @@ async fn operate(
     act: PartitionAct,
     reason: Option<String>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
     let (partition, word) = (path.get("partition")?, caller.word(reason)?);
     app.store.operate_partition(OperatePartition { sight: sight.clone(), run, partition, act, word }).await?;

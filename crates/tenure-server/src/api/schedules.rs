@@ -24,6 +24,7 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
+use crate::right::Operate;
 use crate::wire::schedule::ScheduleLine;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -147,9 +148,8 @@ async fn set_schedule(
     caller: Caller,
     path: Segments,
     Query(whose): Query<Whose>,
-    Json(body, _held): Json<ScheduleBody>,
+    Json(body, _held): Json<Operate, ScheduleBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let tenant = caller.acts_for(parse(whose.tenant.as_deref())?)?;
     let name: ScheduleName = path.get("schedule")?;
     let (timing, template) = (timing(&body)?, template(&body)?);
@@ -218,7 +218,7 @@ async fn pause_schedule(
     caller: Caller,
     path: Segments,
     Query(whose): Query<Whose>,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
     switch(&app, &caller, &path, whose, body, true).await
 }
@@ -231,7 +231,7 @@ async fn resume_schedule(
     caller: Caller,
     path: Segments,
     Query(whose): Query<Whose>,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
     switch(&app, &caller, &path, whose, body, false).await
 }
@@ -244,7 +244,6 @@ async fn switch(
     body: Reason,
     paused: bool,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let tenant = caller.acts_for(parse(whose.tenant.as_deref())?)?;
     let (name, word): (ScheduleName, _) = (path.get("schedule")?, caller.word(body.reason)?);
     app.store.pause_schedule(PauseSchedule { tenant: tenant.clone(), name: name.clone(), paused, word }).await?;

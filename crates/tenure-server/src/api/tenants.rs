@@ -19,6 +19,7 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
+use crate::right::{Admin, Operators};
 use crate::wire::access::TenantLine;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -81,9 +82,8 @@ async fn set_tenant(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<TenantBody>,
+    Json(body, _held): Json<Operators<Admin>, TenantBody>,
 ) -> Result<Response, Problem> {
-    caller.need_operator(Scope::Admin)?;
     let (tenant, word): (TenantName, _) = (path.get("tenant")?, caller.word(body.reason)?);
     let request = SetTenant { tenant: tenant.clone(), quota: body.quota.map(quota), word };
     let is_new = app.store.set_tenant(request).await?;

@@ -26,6 +26,7 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
+use crate::right::Admin;
 use crate::wire::webhook::{EndpointDocument, EndpointLine};
 
 /// Most words of an event filter.
@@ -104,9 +105,8 @@ struct EndpointBody {
 async fn create_endpoint(
     State(app): State<App>,
     caller: Caller,
-    Json(body, _held): Json<EndpointBody>,
+    Json(body, _held): Json<Admin, EndpointBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Admin)?;
     let wish = Wish {
         tenant: caller.acts_for(parse::<TenantName>(body.tenant.as_deref())?)?,
         url: body.url,
@@ -156,9 +156,8 @@ async fn change_endpoint(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<ChangeBody>,
+    Json(body, _held): Json<Admin, ChangeBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Admin)?;
     let refused = |refused: tenure_webhooks::Refused| Problem::invalid("url", refused.to_string());
     body.url.as_deref().map_or(Ok(()), |url| app.options.webhooks.check_url(url)).map_err(refused)?;
     let change = ChangeEndpoint {
@@ -200,9 +199,8 @@ async fn rotate_endpoint(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<RotateSecretBody>,
+    Json(body, _held): Json<Admin, RotateSecretBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Admin)?;
     let (sight, id): (_, EndpointId) = (caller.sight(None)?, path.get("endpoint")?);
     let overlap = body.overlap_ms.map_or(OVERLAP, Duration::from_millis);
     let word = caller.word(body.reason)?;
@@ -217,9 +215,8 @@ async fn ping_endpoint(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Admin, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Admin)?;
     app.store.ping_endpoint(operation(&caller, &path, body.reason)?).await?;
     Ok(StatusCode::ACCEPTED.into_response())
 }

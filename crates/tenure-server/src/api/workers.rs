@@ -22,6 +22,7 @@ use crate::caller::{Caller, RemoteWorker};
 use crate::cursor::Page;
 use crate::problem::{FORBIDDEN, Problem};
 use crate::query::{Query, Segments};
+use crate::right::{Operate, Operators, Work};
 use crate::wire::worker::WorkerLine;
 
 /// A worker says so often how it does.
@@ -106,9 +107,8 @@ struct Registered {
 async fn register_worker(
     State(app): State<App>,
     caller: Caller,
-    Json(body, _held): Json<RegisterBody>,
+    Json(body, _held): Json<Operators<Work>, RegisterBody>,
 ) -> Result<Response, Problem> {
-    caller.need_operator(Scope::Worker)?;
     let mut random = [0; tenure_core::key::TOKEN_RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(|error| Problem::internal("no random bits for a token", &error))?;
     let name: WorkerName = match body.name {
@@ -169,7 +169,7 @@ async fn beat_worker(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body, _held): Json<BeatBody>,
+    Json(body, _held): Json<Operators<Work>, BeatBody>,
 ) -> Result<Response, Problem> {
     itself(&remote, &path)?;
     let refused = || Invalid::new("state", &body.state, "it is a state of the worker loop, such as polling or idle");
@@ -200,9 +200,8 @@ async fn order_worker(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operators<Operate>, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need_operator(Scope::Operate)?;
     let (worker, text): (_, String) = (number(&path)?, path.get("order")?);
     let refused = || Invalid::new("order", &text, "it is work, quiet or stop");
     let order = Order::parse(&text).ok_or_else(refused)?;

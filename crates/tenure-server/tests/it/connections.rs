@@ -6,9 +6,11 @@ use serde_json::json;
 use tenure_server::{Auth, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::broadcast;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::http::Reply;
+use crate::http::{Caller, Reply};
 use crate::place::{Place, options};
 
 /// Far beyond what a test waits for when all is well.
@@ -81,9 +83,15 @@ async fn a_large_body_is_refused() {
 /// All bodies together have a bound; who comes when it is reached is told to come again, and can when others have gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_share_a_bounded_memory_and_give_it_back() {
-    let tight = Options { body_bytes_max: 100_000, bodies_bytes_max: 100_000, body_timeout: LONG, ..options() };
+    let tight = Options {
+        body_bytes_max: 1_000_000,
+        bodies_bytes_max: 1_000_000,
+        body_timeout: LONG,
+        body_stall: LONG,
+        ..options()
+    };
     let place = Place::sqlite_with(tight).await;
-    let payload = "x".repeat(60_000);
+    let payload = "x".repeat(600_000);
     let large = json!({ "kind": "a", "payload": payload });
     // However often they are refused, broken off or stored: nothing of them is left behind.
     for n in 0..30 {
@@ -94,15 +102,137 @@ async fn bodies_share_a_bounded_memory_and_give_it_back() {
     let key = &place.root.headers[0].1;
     let mut slow = open(&place).await;
     let head = format!(
-        "POST /v1/jobs HTTP/1.1\r\nhost: a\r\nauthorization: {key}\r\ncontent-type: application/json\r\ncontent-length: 90000\r\n\r\n"
+        "POST /v1/jobs HTTP/1.1\r\nhost: a\r\nauthorization: {key}\r\ncontent-type: application/json\r\ncontent-length: 900000\r\n\r\n"
     );
-    slow.write_all(format!("{head}{}", "x".repeat(80_000)).as_bytes()).await.expect("write");
+    slow.write_all(format!("{head}{}", "x".repeat(800_000)).as_bytes()).await.expect("write");
     let status = async || place.root.post("/v1/jobs", large.clone()).await.status;
     let full = async { while status().await != 503 {} };
     timeout(LONG, full).await.expect("the memory is used up");
     drop(slow);
     let free = async { while status().await != 201 {} };
     timeout(LONG, free).await.expect("it is given back");
+}
+
+/// Sends all of a body but its last byte, and keeps the connection.
+async fn hold_back(place: &Place, key: &Caller, bytes: usize) -> TcpStream {
+    let authorization = &key.headers[0].1;
+    let mut stream = open(place).await;
+    let head = format!(
+        "POST /v1/jobs HTTP/1.1\r\nhost: a\r\nconnection: close\r\nauthorization: {authorization}\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n"
+    );
+    let body = format!(r#"{{"kind": "held", "payload": "{}"}}"#, "x".repeat(bytes - 31));
+    assert_eq!(body.len(), bytes);
+    // A server that refuses it does not read on.
+    let _refused = stream.write_all((head + &body[..bytes - 1]).as_bytes()).await;
+    stream
+}
+
+/// F56: bodies that one key holds back stop neither other callers nor small calls of the same key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_that_one_key_holds_back_stop_nobody_else() {
+    const BODY: usize = 1 << 20;
+    const HELD: usize = 8;
+    let roomy = Options {
+        body_bytes_max: BODY,
+        bodies_bytes_max: 4 * HELD * BODY,
+        body_timeout: LONG,
+        body_stall: LONG,
+        ..options()
+    };
+    let place = Place::sqlite_with(roomy).await;
+    let hostile = place.key(Some("acme"), "enqueue,read").await;
+    let (other, worker) = (place.key(Some("other"), "enqueue").await, place.worker().await);
+    place.enqueue(json!({ "kind": "a" })).await;
+    let claimed = worker.post("/v1/leases", json!({ "queues": ["default"], "limit": 1 })).await.ok(200);
+    let renewal = format!("/v1/leases/{}/renew", claimed["lease"]["lease"]);
+    let mut held = JoinSet::new();
+    let (finish, _) = broadcast::channel::<()>(1);
+    for _ in 0..40 {
+        let (mut stream, mut finished) = (hold_back(&place, &hostile, BODY).await, finish.subscribe());
+        held.spawn(async move {
+            let mut answer = vec![0; 4_096];
+            let early = tokio::select! {
+                read = stream.read(&mut answer) => Some(read.unwrap_or(0)),
+                _ = finished.recv() => None,
+            };
+            match early {
+                Some(read) => Reply::read(&answer[..read]).status,
+                None => {
+                    stream.write_all(b"}").await.expect("the last byte");
+                    Reply::read(&rest(&mut stream).await).status
+                }
+            }
+        });
+    }
+    // The bite: all but a quarter of the memory are refused, and that quarter is held.
+    for _ in 0..40 - HELD {
+        let refused = timeout(LONG, held.join_next()).await.expect("refused").expect("one").expect("no panic");
+        // The rest of a refused body may reset the connection before its answer is read.
+        assert!([503, 0].contains(&refused), "{refused}");
+    }
+    let large = json!({ "kind": "a", "payload": "x".repeat(200_000) });
+    for n in 0..20 {
+        assert_eq!(other.post("/v1/jobs", large.clone()).await.status, 201, "{n}");
+        worker.post(&renewal, json!({})).await.ok(200);
+        hostile.post("/v1/jobs", json!({ "kind": "small" })).await.ok(201);
+    }
+    assert_eq!(hostile.post("/v1/jobs", large).await.code(503), "busy");
+    finish.send(()).expect("they listen");
+    let mut stored = 0;
+    while let Some(status) = held.join_next().await {
+        stored += usize::from(status.expect("no panic") == 201);
+    }
+    assert_eq!(stored, HELD, "they were really held: each is stored when its last byte comes");
+}
+
+/// F56: a large body has to go on; small ones have the whole time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_body_that_stands_still_is_refused_before_its_whole_time_is_over() {
+    let strict = Options { body_timeout: 10 * LONG, body_stall: Duration::from_millis(300), ..options() };
+    let place = Place::sqlite_with(strict).await;
+    let mut stream = hold_back(&place, &place.root, 1 << 20).await;
+    assert_eq!(Reply::read(&rest(&mut stream).await).code(408), "timeout");
+    let mut small = hold_back(&place, &place.root, 1_000).await;
+    let mut other = hold_back(&place, &place.root, 100_000).await;
+    assert_eq!(Reply::read(&rest(&mut other).await).status, 408);
+    small.write_all(b"}").await.expect("the last byte");
+    assert_eq!(Reply::read(&rest(&mut small).await).status, 201);
+}
+
+/// F56: a key without the scope is refused on every route before a byte of the body is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_body_is_read_of_a_caller_without_the_scope() {
+    let place = Place::sqlite_with(Options { body_timeout: LONG, body_stall: LONG, ..options() }).await;
+    let key = place.key(None, "read").await;
+    let document: serde_json::Value = serde_json::from_str(&tenure_server::api::openapi()).expect("JSON");
+    let mut tried = 0;
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for (method, call) in methods.as_object().expect("methods") {
+            if call.get("requestBody").is_none() {
+                continue;
+            }
+            let path: String = path
+                .split('/')
+                .map(|part| if part.starts_with('{') { "x" } else { part })
+                .fold(String::new(), |path, part| if part.is_empty() { path } else { path + "/" + part });
+            for authorization in [&key.headers[0].1, "Bearer nonsense"] {
+                let mut stream = open(&place).await;
+                let head = format!(
+                    "{} {path} HTTP/1.1\r\nhost: a\r\nauthorization: {authorization}\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n",
+                    method.to_uppercase()
+                );
+                stream.write_all(head.as_bytes()).await.expect("write");
+                let mut answer = vec![0; 4_096];
+                // Long before the body's time is over.
+                let read = timeout(LONG / 2, stream.read(&mut answer)).await;
+                let read = read.unwrap_or_else(|_| panic!("{method} {path} waits for its body")).expect("read");
+                let expected = if authorization.ends_with("nonsense") { 401 } else { 403 };
+                assert_eq!(Reply::read(&answer[..read]).status, expected, "{method} {path}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 30, "{tried}");
 }
 
 /// F46: thousands of silent connections, and others are served.
@@ -117,6 +247,41 @@ async fn silent_connections_stop_nobody() {
         place.root.post("/v1/jobs", json!({ "kind": "a" })).await.ok(201);
     }
     assert_eq!(silent.len(), 5_000, "they are still there");
+}
+
+/// F56: where every place is taken by a silent or idle connection, the next one is served all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_connections_make_room_for_others() {
+    let place = Place::sqlite_with(Options { connections_max: 8, head_timeout: 10 * LONG, ..options() }).await;
+    let mut silent = Vec::new();
+    for begun in ["", "GET /v1/he"].iter().cycle().take(60) {
+        let mut stream = open(&place).await;
+        stream.write_all(begun.as_bytes()).await.expect("write");
+        silent.push(stream);
+    }
+    for _ in 0..20 {
+        let stored = timeout(LONG, place.root.post("/v1/jobs", json!({ "kind": "a" }))).await;
+        stored.expect("it is served").ok(201);
+    }
+    // A request that is under way keeps its connection, however many come.
+    let worker = place.worker().await;
+    let waiting = tokio::spawn(async move {
+        worker.post("/v1/leases", json!({ "queues": ["mail"], "limit": 1, "wait_ms": 30_000 })).await
+    });
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        let mut stream = open(&place).await;
+        stream.write_all(b"GET /v1/health/live HTTP/1.1\r\nhost: a\r\n\r\n").await.expect("write");
+        let mut answer = vec![0; 4_096];
+        let read = timeout(LONG, stream.read(&mut answer)).await.expect("an answer").expect("read");
+        assert_eq!(Reply::read(&answer[..read]).status, 200);
+        idle.push(stream);
+    }
+    place.root.post("/v1/jobs", json!({ "kind": "a", "queue": "mail" })).await;
+    let claimed = timeout(LONG, waiting).await.expect("in time").expect("no panic").ok(200);
+    assert_eq!(claimed["lease"]["jobs"].as_array().map(Vec::len), Some(1), "{claimed}");
+    let closed = async |stream: &mut TcpStream| rest(stream).await.is_empty();
+    assert!(closed(&mut silent[0]).await, "the first one was closed");
 }
 
 /// More than are allowed at once wait, and come in when others leave.

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use tenure_core::Scope;
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
 use utoipa::ToSchema;
 
@@ -13,6 +12,7 @@ use crate::body::Json;
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::query::Segments;
+use crate::right::Operate;
 
 /// How to cancel.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -44,9 +44,8 @@ pub(super) async fn cancel_job(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<CancelBody>,
+    Json(body, _held): Json<Operate, CancelBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
     let canceled = match app.store.cancel_job(CancelJob { sight, job, force: body.force, word }).await? {
         Canceled::Now => "now",
@@ -72,9 +71,8 @@ pub(super) async fn requeue_job(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
     app.store.requeue_job(RequeueJob { sight, job, word }).await?;
     app.publish([job]);
@@ -88,9 +86,8 @@ pub(super) async fn open_job(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
     app.store.open_job(OpenJob { sight, job, word }).await?;
     app.publish([job]);
@@ -114,9 +111,8 @@ pub(super) async fn hasten_job(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let (sight, job, word) = (caller.sight(None)?, path.get("id")?, caller.word(body.reason)?);
     let hastened = app.store.hasten_job(HastenJob { sight, job, word }).await?;
     app.publish([job]);

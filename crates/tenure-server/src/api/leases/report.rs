@@ -25,6 +25,7 @@ use crate::body::Json;
 use crate::caller::RemoteWorker;
 use crate::problem::{BUSY, LEASE_LOST, Problem};
 use crate::query::Segments;
+use crate::right::{Operators, Work};
 
 /// Tries at a report while somebody else ends the same attempt, and the pause between them.
 const TRIES: u32 = 5;
@@ -84,7 +85,7 @@ async fn complete_job(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body, _held): Json<CompleteBody>,
+    Json(body, _held): Json<Operators<Work>, CompleteBody>,
 ) -> Result<Response, Problem> {
     let result = document("result", body.result)?;
     let usage = document("usage", body.usage)?;
@@ -121,7 +122,7 @@ async fn fail_job(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body, _held): Json<FailBody>,
+    Json(body, _held): Json<Operators<Work>, FailBody>,
 ) -> Result<Response, Problem> {
     let class = match body.class.as_deref() {
         None | Some("transient") => Class::Transient,
@@ -194,7 +195,7 @@ async fn snooze_job(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body, _held): Json<DelayBody>,
+    Json(body, _held): Json<Operators<Work>, DelayBody>,
 ) -> Result<Response, Problem> {
     let ending = Ending::Snoozed { delay: delay("delay_ms", body.delay_ms)? };
     report(&app, &remote, &path, ending, word(body.gate)?).await
@@ -208,7 +209,7 @@ async fn release_job(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body, _held): Json<DelayBody>,
+    Json(body, _held): Json<Operators<Work>, DelayBody>,
 ) -> Result<Response, Problem> {
     let ending = Ending::Released { delay: delay("delay_ms", body.delay_ms)? };
     report(&app, &remote, &path, ending, word(body.gate)?).await
@@ -231,7 +232,7 @@ async fn acknowledge_cancel(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body, _held): Json<StoppedBody>,
+    Json(body, _held): Json<Operators<Work>, StoppedBody>,
 ) -> Result<Response, Problem> {
     let told = |message: String| {
         let failure =
@@ -267,7 +268,7 @@ async fn acquire_tokens(
     State(app): State<App>,
     remote: RemoteWorker,
     path: Segments,
-    Json(body, _held): Json<AcquireBody>,
+    Json(body, _held): Json<Operators<Work>, AcquireBody>,
 ) -> Result<Response, Problem> {
     let (lease, job) = (LeaseNo(path.number("lease")?), path.get("job")?);
     let request = AcquireTokens { worker: remote.id, lease, job, tokens: body.tokens };

@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tenure_core::name::TenantName;
-use tenure_core::{JobId, NewJob, RunId, Scope};
+use tenure_core::{JobId, NewJob, RunId};
 use tenure_store::record::Sight;
 use tenure_store::run::{AddToRun, Members, NewPartition, NewRun, RunCreated, SealRun};
 use tracing::Instrument;
@@ -23,6 +23,7 @@ use crate::body::{Json, at_most};
 use crate::caller::Caller;
 use crate::problem::Problem;
 use crate::query::Segments;
+use crate::right::Enqueue;
 use crate::trace::span_of;
 use crate::wire::run::RunLine;
 
@@ -100,9 +101,8 @@ async fn create_run(
     State(app): State<App>,
     caller: Caller,
     headers: HeaderMap,
-    Json(body, _held): Json<RunBody>,
+    Json(body, _held): Json<Enqueue, RunBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Enqueue)?;
     let tenant = caller.acts_for(parse::<TenantName>(body.tenant.as_deref())?)?;
     let id = match body.id {
         Some(id) => id.parse()?,
@@ -166,9 +166,8 @@ async fn add_to_run(
     caller: Caller,
     headers: HeaderMap,
     path: Segments,
-    Json(body, _held): Json<MembersBody>,
+    Json(body, _held): Json<Enqueue, MembersBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Enqueue)?;
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
     let tenant = app.store.show_run(&sight, run).await?.tenant;
     let mut members = members(&app, &caller, &tenant, &body.items, &body.partitions).await?;
@@ -203,9 +202,8 @@ async fn seal_run(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<SealBody>,
+    Json(body, _held): Json<Enqueue, SealBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Enqueue)?;
     let (sight, run): (_, RunId) = (caller.sight(None)?, path.get("id")?);
     let tenant = app.store.show_run(&sight, run).await?.tenant;
     let consolidate = last(&app, &caller, &tenant, body.consolidate.as_deref()).await?;

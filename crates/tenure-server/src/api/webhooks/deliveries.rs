@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
+use crate::right::Operate;
 use crate::wire::webhook::{DeliveryDocument, DeliveryLine};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -93,9 +94,8 @@ async fn resend_delivery(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<Reason>,
+    Json(body, _held): Json<Operate, Reason>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let (sight, word) = (caller.sight(None)?, caller.word(body.reason)?);
     let new = resend_one(&*app.store, sight.clone(), path.get("delivery")?, word).await?;
     let delivery = app.store.show_delivery(&sight, new).await?;
@@ -139,9 +139,8 @@ async fn resend_deliveries(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
-    Json(body, _held): Json<ResendBody>,
+    Json(body, _held): Json<Operate, ResendBody>,
 ) -> Result<Response, Problem> {
-    caller.need(Scope::Operate)?;
     let sight = caller.sight(None)?;
     let endpoint = app.store.show_endpoint(&sight, path.get("endpoint")?).await?;
     let state = body.state.as_deref().map(parse_state).transpose()?;
