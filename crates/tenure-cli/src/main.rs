@@ -16,6 +16,7 @@ mod settings;
 
 mod broker;
 mod open;
+mod open_files;
 
 mod bulk;
 mod command;

@@ -27,7 +27,7 @@ use super::worker::Around;
 use super::{Answer, Session, worker};
 use crate::failure::{Failure, exit};
 use crate::settings::WorkerFlags;
-use crate::{broker, log};
+use crate::{broker, log, open_files};
 
 /// Jobs of the server's own that run at once: nearly all of them wait for a receiver.
 const OWN_SLOTS: u32 = 64;
@@ -163,6 +163,7 @@ async fn serve_until_told(
         auth,
         grace: session.settings.worker.grace.value,
         webhooks: Endpoints::new(guard.clone(), keys.clone()),
+        connections_max: open_files::connections_max(),
         waker: waker.clone(),
         waker_required: session.settings.rabbitmq.required.value,
         ..Options::default()

@@ -15,6 +15,25 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
+    /// The same with a limit of open files that it cannot raise.
+    pub(crate) fn start_with_files(place: &Place, files: u32, args: &[&str]) -> Self {
+        let bare = place.command(args);
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={files}:{files}")).arg(bare.get_program()).args(bare.get_args());
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        if let Some(folder) = bare.get_current_dir() {
+            command.current_dir(folder);
+        }
+        for (name, value) in bare.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        Self(Some(command.spawn().unwrap()))
+    }
+
     /// Kills it with -9.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.0.take() {

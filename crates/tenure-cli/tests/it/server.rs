@@ -17,7 +17,10 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
-        let mut process = Running::start(place, &[args, &["--listen=127.0.0.1:0", "--json"]].concat());
+        Self::of(Running::start(place, &[args, &["--listen=127.0.0.1:0", "--json"]].concat()))
+    }
+
+    fn of(mut process: Running) -> Self {
         let line: Value = serde_json::from_str(&process.first_line()).unwrap();
         let address = line["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
         Self { process, address }
@@ -42,6 +45,29 @@ impl Served {
         let body = text.split_once("\r\n\r\n").unwrap().1;
         (status, serde_json::from_str(body).unwrap_or(Value::Null))
     }
+}
+
+/// F56: four hundred silent connections and a limit of 256 open files: the API answers, and its log says what fits.
+#[test]
+fn silent_connections_do_not_use_up_the_open_files() {
+    let place = Place::new();
+    let args = ["dev", "--listen=127.0.0.1:0", "--json", "--log=json"];
+    let served = Served::of(Running::start_with_files(&place, 256, &args));
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        silent.push(TcpStream::connect(&served.address).unwrap());
+    }
+    for _ in 0..20 {
+        let (status, stored) = served.call("POST", "/v1/jobs", "", r#"{"kind":"sleep","payload":{"for":"1ms"}}"#);
+        assert_eq!(status, 201, "{stored}");
+    }
+    // The bite: far more were opened than the process can have open, so the first ones were closed for others.
+    let mut byte = [0];
+    silent[0].set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+    assert_eq!(silent[0].read(&mut byte).unwrap_or(0), 0, "closed");
+    let ended = served.process.terminate();
+    assert!(ended.err.contains("leaves fewer connections") && ended.err.contains("\"connections\":128"), "{ended:?}");
+    assert!(!ended.err.contains("cannot be accepted"), "no accept failed: {ended:?}");
 }
 
 fn key(place: &Place, args: &[&str]) -> String {
