@@ -250,6 +250,7 @@ macro_rules! each_case {
             a_key_made_twice_is_one_key,
             a_key_ends_when_its_time_is_over_or_when_it_is_revoked,
             a_key_is_replaced_with_an_overlap,
+            a_replaced_key_hands_its_end_on,
             a_tenant_sees_and_ends_only_its_own_keys,
             keys_are_listed_page_by_page,
             what_cannot_be_a_key_is_refused,

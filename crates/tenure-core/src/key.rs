@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::id::WorkerId;
 use crate::invalid::Invalid;
+use crate::time::Timestamp;
 
 /// Letters and digits that are not mistaken for each other, nor for upper case.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -30,6 +31,19 @@ const CHECK_CHARS: usize = 6;
 pub const KEY_RANDOM_BYTES: usize = 28;
 /// Random bytes that a new worker token is made of.
 pub const TOKEN_RANDOM_BYTES: usize = 20;
+
+/// The end of a key that takes another one's place: the asked one, or else that of the key before it. `None` as the outer
+/// answer: the key before it has ended and hands nothing on. On Postgres `tenure.create_key` decides the same.
+pub fn end_of_successor(
+    before: Option<Timestamp>,
+    asked: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<Option<Timestamp>> {
+    match before {
+        Some(end) if end <= now => None,
+        before => Some(asked.or(before)),
+    }
+}
 
 /// Something a key allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use rusqlite::{Row, named_params};
 use tenure_core::journal::JournalEvent;
 use tenure_core::json::quote;
-use tenure_core::key::SecretHash;
+use tenure_core::key::{SecretHash, end_of_successor};
 use tenure_core::name::TenantName;
 use tenure_core::{KeyId, Timestamp, WorkerId};
 use tenure_store::access::{
@@ -194,12 +194,15 @@ fn create_key(tx: &Tx<'_>, request: &NewKey) -> Result<KeyRecord> {
     };
     let whose =
         request.tenant.as_ref().map_or_else(String::new, |name| format!(",\"tenant\":{}", quote(name.as_str())));
+    let mut ends = request.life.map(|life| tx.now.plus(life));
     if let Some((old, overlap)) = &request.replaces {
         let sight = request.tenant.clone().map_or(Sight::All, Sight::Tenant);
         let known = found(tx, old, &sight)?;
         if known.revoked_at.is_some() {
             return Err(StoreError::Conflict(format!("key {old} is revoked: make a new one")).into());
         }
+        ends = end_of_successor(known.expires_at, ends, tx.now)
+            .ok_or_else(|| StoreError::Conflict(format!("key {old} has ended: make a new one")))?;
         let end = tx.now.plus(*overlap);
         let end = known.expires_at.map_or(end, |sooner| sooner.min(end));
         end_key(tx, old, Some(end), known.revoked_at)?;
@@ -215,7 +218,7 @@ fn create_key(tx: &Tx<'_>, request: &NewKey) -> Result<KeyRecord> {
             ":name": request.name,
             ":scopes": request.scopes.to_string(),
             ":now": tx.now.as_micros(),
-            ":expires_at": request.life.map(|life| tx.now.plus(life).as_micros()),
+            ":expires_at": ends.map(Timestamp::as_micros),
         },
     )?;
     let details = format!("{{\"key\":\"{}\",\"scopes\":\"{}\"{whose}}}", request.id, request.scopes);

@@ -63,7 +63,8 @@ pub struct NewKey {
     pub name: String,
     /// What it allows.
     pub scopes: Scopes,
-    /// How long it is good, at most [`KEY_LIFE_MAX`]; `None`: until it is revoked.
+    /// How long it is good, at most [`KEY_LIFE_MAX`]; `None`: until it is revoked, or until the end of the key that it
+    /// replaces.
     pub life: Option<Duration>,
     /// The key whose place it takes, and how long that one is good yet.
     pub replaces: Option<(KeyId, Duration)>,

@@ -146,6 +146,26 @@ pub async fn a_key_is_replaced_with_an_overlap(t: Fixture) {
     assert_eq!(find(&t, &strangers.id).await, strangers);
 }
 
+/// A key with an end is replaced by one with the same end, unless another is asked for; one that has ended by none.
+pub async fn a_replaced_key_hands_its_end_on(t: Fixture) {
+    let replacing = |number, old: &KeyId| NewKey { replaces: Some((old.clone(), HOUR)), ..key(number, None) };
+    let old = make(&t, NewKey { life: Some(2 * HOUR), ..key(1, None) }).await;
+    let next = make(&t, replacing(2, &old.id)).await;
+    assert_eq!(next.expires_at, old.expires_at);
+    let longer = make(&t, NewKey { life: Some(9 * HOUR), ..replacing(3, &next.id) }).await;
+    assert_eq!(longer.expires_at, Some(t.clock.now().plus(9 * HOUR)), "an end that is asked for is given");
+    let endless = make(&t, key(4, None)).await;
+    assert_eq!(make(&t, replacing(5, &endless.id)).await.expires_at, None);
+    t.advance(9 * HOUR);
+    for ended in [&old.id, &longer.id, &endless.id] {
+        let refused = t.store.create_key(replacing(6, ended)).await;
+        assert!(matches!(&refused, Err(StoreError::Conflict(text)) if text.contains("has ended")), "{refused:?}");
+        assert_eq!(t.store.find_key(&key(6, None).id).await.expect("find"), None, "nothing was made");
+    }
+    // The reply was lost: the same request again finds its key, although the one before it has ended since.
+    assert_eq!(make(&t, replacing(2, &old.id)).await, find(&t, &next.id).await);
+}
+
 /// Others' keys are not known to a tenant, operators' neither.
 pub async fn a_tenant_sees_and_ends_only_its_own_keys(t: Fixture) {
     make_tenant(&t, "acme").await;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use tenure_core::journal::JournalEvent;
-use tenure_core::key::SecretHash;
+use tenure_core::key::{SecretHash, end_of_successor};
 use tenure_core::name::TenantName;
 use tenure_core::{KeyId, Timestamp, WorkerId};
 use tenure_store::access::{
@@ -67,12 +67,15 @@ impl AccessStore for ModelStore {
             if let Some(tenant) = request.tenant.as_ref().filter(|tenant| !tables.tenants.contains(tenant)) {
                 return Err(StoreError::NotFound(format!("tenant {tenant}")));
             }
+            let mut ends = request.life.map(|life| now.plus(life));
             if let Some((old, overlap)) = &request.replaces {
                 let sight = request.tenant.clone().map_or(Sight::All, Sight::Tenant);
                 let old = find(tables, old, &sight)?;
                 if old.revoked_at.is_some() {
                     return Err(StoreError::Conflict(format!("key {} is revoked: make a new one", old.id)));
                 }
+                ends = end_of_successor(old.expires_at, ends, now)
+                    .ok_or_else(|| StoreError::Conflict(format!("key {} has ended: make a new one", old.id)))?;
                 let end = now.plus(*overlap);
                 old.expires_at = Some(old.expires_at.map_or(end, |sooner| sooner.min(end)));
                 let old = old.id.clone();
@@ -86,7 +89,7 @@ impl AccessStore for ModelStore {
                 name: request.name,
                 scopes: request.scopes,
                 created_at: now,
-                expires_at: request.life.map(|life| now.plus(life)),
+                expires_at: ends,
                 revoked_at: None,
                 used_at: None,
             };

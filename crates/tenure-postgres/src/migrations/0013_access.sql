@@ -71,6 +71,7 @@ create function tenure.create_key(_id text, _hash bytea, _tenant text, _name tex
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
   owner int := (select t.id from tenure.tenant t where t.name = _tenant);
+  before record;
 begin
   if _tenant is not null and owner is null then
     raise exception 'tenant % is not known here', _tenant using errcode = 'TN404';
@@ -82,14 +83,18 @@ begin
       then 'found' else 'taken' end;
   end if;
   if _replaces is not null then
-    update tenure.api_key k set expires_at = least(k.expires_at, moment + _overlap_ms * interval '1 ms')
-      where k.id = _replaces and (owner is null or k.tenant = owner) and k.revoked_at is null;
-    if not found then
-      if exists (select from tenure.api_key k where k.id = _replaces and (owner is null or k.tenant = owner)) then
-        raise exception 'key % is revoked: make a new one', _replaces using errcode = 'TN409';
-      end if;
-      raise exception 'key % is not known here', _replaces using errcode = 'TN404';
+    select k.expires_at, k.revoked_at into before from tenure.api_key k
+      where k.id = _replaces and (owner is null or k.tenant = owner) for update;
+    if not found then raise exception 'key % is not known here', _replaces using errcode = 'TN404'; end if;
+    if before.revoked_at is not null then
+      raise exception 'key % is revoked: make a new one', _replaces using errcode = 'TN409';
     end if;
+    -- tenure_core::key::end_of_successor
+    if before.expires_at <= moment then
+      raise exception 'key % has ended: make a new one', _replaces using errcode = 'TN409';
+    end if;
+    update tenure.api_key k set expires_at = before.expires_at where k.id = _id and _life_ms is null;
+    update tenure.api_key k set expires_at = least(before.expires_at, moment + _overlap_ms * interval '1 ms') where k.id = _replaces;
     perform tenure.note_access(40::smallint, jsonb_build_object('key', _replaces, 'tenant', _tenant, 'replaced_by', _id), _actor, _reason, moment);
   end if;
   perform tenure.note_access(39::smallint, jsonb_build_object('key', _id, 'tenant', _tenant, 'scopes', _scopes), _actor, _reason, moment);

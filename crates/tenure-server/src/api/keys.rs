@@ -101,7 +101,7 @@ async fn create_key(
     };
     let scopes: Scopes = body.scopes.join(",").parse()?;
     not_more_than_own(&caller, scopes)?;
-    let life = not_longer_than_own(&app, &caller, body.life_ms).await?;
+    let life = not_longer_than_own(&app, &caller, body.life_ms.map(Duration::from_millis)).await?;
     let word = caller.word(body.reason)?;
     make(&app, tenant, body.name, scopes, life, None, word).await
 }
@@ -113,7 +113,7 @@ struct RotateBody {
     /// How long the old one is good yet; a day where nothing is said
     #[schema(maximum = 315360000000_u64)]
     overlap_ms: Option<u64>,
-    /// How long the new one is good
+    /// How long the new one is good; as long as the old one was to be where nothing is said
     #[schema(minimum = 1000, maximum = 315360000000_u64)]
     life_ms: Option<u64>,
     /// Why, in a person's words: it goes into the journal
@@ -122,7 +122,9 @@ struct RotateBody {
     reason: Option<String>,
 }
 
-/// Make a key that takes another one's place: same name, tenant and scopes
+/// Make a key that takes another one's place: same name, tenant, scopes and end
+///
+/// A key that has ended is not rotated.
 #[utoipa::path(post, path = "/v1/keys/{key}/rotate", tag = "tenants", params(("key" = String, Path)),
     request_body = RotateBody, security(("key" = ["admin"])), responses((status = 201, body = NewKeyDocument)))]
 async fn rotate_key(
@@ -140,7 +142,14 @@ async fn rotate_key(
         return Err(StoreError::Conflict(format!("key {id} is revoked: make a new one")).into());
     }
     let overlap = body.overlap_ms.map_or(OVERLAP, Duration::from_millis);
-    let life = not_longer_than_own(&app, &caller, body.life_ms).await?;
+    // Where nothing is asked for, the store hands the old one's end on, unless the caller's own key ends before.
+    let asked = body.life_ms.map(Duration::from_millis);
+    let life = not_longer_than_own(&app, &caller, asked).await?;
+    let now = app.store.now().await?;
+    let life = match life {
+        Some(own) if asked.is_none() && old.expires_at.is_some_and(|end| end <= now.plus(own)) => None,
+        life => life,
+    };
     let word = caller.word(body.reason)?;
     let made = make(&app, old.tenant, old.name, old.scopes, life, Some((id.clone(), overlap)), word).await?;
     app.keyring.forget(&id);
@@ -182,8 +191,7 @@ async fn make(
 }
 
 /// A key makes no key that outlives itself, and one that has ended since it was looked up makes none at all.
-async fn not_longer_than_own(app: &App, caller: &Caller, life_ms: Option<u64>) -> Result<Option<Duration>, Problem> {
-    let asked = life_ms.map(Duration::from_millis);
+async fn not_longer_than_own(app: &App, caller: &Caller, asked: Option<Duration>) -> Result<Option<Duration>, Problem> {
     let Some(own) = &caller.key else { return Ok(asked) };
     let (record, now) = (app.store.find_key(own).await?, app.store.now().await?);
     let ended = || Problem::new(UNAUTHORIZED, "a good key is missing: `Authorization: Bearer tnk_…`");

@@ -58,8 +58,14 @@ async fn a_key_is_made_used_rotated_and_revoked(place: Place) {
     assert_eq!(shop(&made["key"]).get("/v1/jobs").await.code(401), "unauthorized");
     // A new one takes its place; another takes that one's.
     let rotate = format!("/v1/keys/{}/rotate", text(&made["id"]));
+    assert_eq!(place.root.post(&rotate, json!({})).await.code(409), "conflict", "it hands nothing on");
+    let body = json!({ "name": "shop", "tenant": "acme", "scopes": ["read"], "life_ms": 7_200_000 });
+    let made = place.root.post("/v1/keys", body).await.ok(201);
+    let rotate = format!("/v1/keys/{}/rotate", text(&made["id"]));
     let second = place.root.post(&rotate, json!({})).await.ok(201);
-    assert_eq!((&second["tenant"], &second["scopes"]), (&made["tenant"], &made["scopes"]));
+    for kept in ["tenant", "scopes", "name", "expires_at"] {
+        assert_eq!(second[kept], made[kept], "{kept}");
+    }
     let rotate = format!("/v1/keys/{}/rotate", text(&second["id"]));
     let third = place.root.post(&rotate, json!({ "overlap_ms": 60_000 })).await.ok(201);
     shop(&second["key"]).get("/v1/jobs").await.ok(200);

@@ -17,7 +17,7 @@ Examples:
   tenure keys rotate k7p2mq4xzc3a                  the old one is good for a day yet
   tenure keys rotate k7p2mq4xzc3a --overlap 0s     it ends now
 
-The new one has the old one's name, tenant and scopes.";
+The new one has the old one's name, tenant, scopes and end. A key that has ended is not rotated.";
 
 /// Make a key that takes another one's place; it is shown once
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(super) struct RotateArgs {
     /// How long the old one is good yet
     #[arg(long, value_name = "DURATION", default_value = "1d", value_parser = time)]
     overlap: Duration,
-    /// How long the new one is good; until it is revoked if left out
+    /// How long the new one is good [default: as long as the old one was to be]
     #[arg(long, value_name = "DURATION", value_parser = time)]
     life: Option<Duration>,
     #[command(flatten)]
