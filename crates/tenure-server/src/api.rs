@@ -23,7 +23,7 @@ mod workers;
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing};
@@ -57,7 +57,10 @@ pub(crate) fn router(app: &App, pages: Option<Router>) -> Router {
         }
         None => calls.fallback(no_such_path),
     };
-    calls.layer(middleware::from_fn(add_headers)).layer(middleware::from_fn_with_state(app.clone(), measure))
+    calls
+        .layer(middleware::from_fn(refuse_idempotency_key))
+        .layer(middleware::from_fn(add_headers))
+        .layer(middleware::from_fn_with_state(app.clone(), measure))
 }
 
 async fn no_such_path() -> Problem {
@@ -89,6 +92,25 @@ fn routes() -> OpenApiRouter<App> {
         .merge(webhooks::routes())
         .merge(health::routes())
         .merge(problems::routes())
+}
+
+/// The header that names a request, so that a repeat is the same request.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Refuses the header `Idempotency-Key` wherever a repeat would be a second request: one call alone keeps it.
+async fn refuse_idempotency_key(request: Request, next: Next) -> Response {
+    let takes_it = request.method() == Method::POST && request.uri().path() == "/v1/jobs";
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    if changes
+        && !takes_it
+        && request.uri().path().starts_with("/v1/")
+        && request.headers().contains_key(IDEMPOTENCY_KEY)
+    {
+        let detail = "Idempotency-Key is taken by POST /v1/jobs alone: in POST /v1/jobs/batch each job has an \
+            `idempotency_key`, a run has an `id`, and other calls have none";
+        return Problem::invalid("Idempotency-Key", detail).into_response();
+    }
+    next.run(request).await
 }
 
 /// Answers are for the one who asked, now, and are what they say they are.

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{answer, ok};
+use super::{IDEMPOTENCY_KEY, answer, ok};
 use crate::app::App;
 use crate::body::{self, Text, at_most};
 use crate::caller::Caller;
@@ -31,8 +31,6 @@ use crate::{new_job, trace};
 
 /// Most jobs of one batch.
 pub(super) const BATCH_MAX: usize = 1_000;
-/// The header that names a request.
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 pub(super) use list::moment;
 
@@ -164,10 +162,6 @@ async fn enqueue_jobs(
     headers: HeaderMap,
     body: Text<Enqueue>,
 ) -> Result<Response, Problem> {
-    if headers.contains_key(IDEMPOTENCY_KEY) {
-        let detail = "a batch has no Idempotency-Key: give each job an `idempotency_key` or an `id`";
-        return Err(Problem::invalid(IDEMPOTENCY_KEY, detail));
-    }
     let NewJobsBody { jobs: texts } = body::read(&body.text)?;
     if texts.is_empty() {
         return Err(Problem::invalid("jobs", "jobs are refused: there is none"));

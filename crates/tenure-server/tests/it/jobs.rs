@@ -238,3 +238,25 @@ async fn the_journal_is_searched(place: Place) {
         assert_eq!(place.root.get(&format!("/v1/audit?{bad}")).await.code(422), "invalid", "{bad}");
     }
 }
+
+/// A name for a request is kept or refused, never ignored: on every call that changes something.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_call_ignores_an_idempotency_key() {
+    let place = Place::sqlite().await;
+    let named = place.root.with("idempotency-key", "once");
+    let mut refused = 0;
+    for (method, path, _) in crate::conform::operations() {
+        if method == "GET" || path == "/v1/jobs" {
+            continue;
+        }
+        let reply = named.send(&method, &path.replace(['{', '}'], ""), Some(b"{}")).await;
+        assert_eq!(reply.code(422), "invalid", "{method} {path}");
+        assert_eq!(reply.body["field"], "Idempotency-Key", "{method} {path}");
+        assert!(text(&reply.body["detail"]).contains("POST /v1/jobs"), "{method} {path}: {}", reply.text);
+        refused += 1;
+    }
+    assert!(refused > 40, "{refused}");
+    named.get("/v1/jobs").await.ok(200);
+    named.post("/v1/jobs", json!({ "kind": "a" })).await.ok(201);
+    named.post("/v1/jobs", json!({ "kind": "a" })).await.ok(200);
+}
