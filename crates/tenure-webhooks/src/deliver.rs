@@ -19,6 +19,7 @@ use tenure_store::webhook::{DeliveryRecord, DeliveryState, EndpointRecord, Recor
 use tenure_store::{Store, StoreError};
 use tenure_worker::{Ctx, Defaults, Fail, Job, State};
 
+use crate::failing::Failing;
 use crate::prefix::Prefix;
 use crate::schedule::{self, ATTEMPTS_MAX, Next, Outcome};
 use crate::seal::{MasterKeys, Owner, SealedSecret};
@@ -57,12 +58,13 @@ struct Inner {
     sender: Sender,
     keys: Option<MasterKeys>,
     give_up_after: Duration,
+    failing: Failing,
 }
 
 impl Deliverer {
     /// Delivers what is in this store; without keys no secret can be opened, and everything waits.
     pub fn new(store: Arc<dyn Store>, sender: Sender, keys: Option<MasterKeys>) -> Self {
-        Self(Arc::new(Inner { store, sender, keys, give_up_after: GIVE_UP_AFTER }))
+        Self(Arc::new(Inner { store, sender, keys, give_up_after: GIVE_UP_AFTER, failing: Failing::default() }))
     }
 }
 
@@ -120,6 +122,14 @@ pub async fn deliver(_: DeliverWebhook, ctx: Ctx, State(deliverer): State<Delive
     };
     // Who lost the lease meanwhile says nothing any more.
     ctx.check()?;
+    // An endpoint that is disabled is not tried.
+    if endpoint.disabled.is_none() {
+        let detail = match &tried {
+            Ok(Err(error)) => error.detail(),
+            _ => text.clone(),
+        };
+        deliverer.0.failing.log(endpoint.id, (next != Next::Delivered).then_some(detail.as_str()));
+    }
     let record = RecordTry { job, entry: entry?, tried: came, gone, give_up_after: *give_up_after };
     match store.record_try(record).await {
         Ok(true) => tracing::warn!(endpoint.id = %endpoint.id, "a webhook endpoint was disabled: {text}"),
@@ -129,8 +139,8 @@ pub async fn deliver(_: DeliverWebhook, ctx: Ctx, State(deliverer): State<Delive
     }
     match next {
         Next::Delivered => Ok(()),
-        Next::Retry(wait) => Err(Fail::transient(text).retry_in(wait)),
-        Next::Disable | Next::Dead => Err(Fail::dead(text)),
+        Next::Retry(wait) => Err(Fail::transient(text).retry_in(wait).quiet()),
+        Next::Disable | Next::Dead => Err(Fail::dead(text).quiet()),
     }
 }
 

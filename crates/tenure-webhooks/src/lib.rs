@@ -42,6 +42,7 @@ pub mod event;
 pub mod resend;
 pub mod teller;
 
+mod failing;
 mod ids;
 
 pub mod guard;

@@ -42,6 +42,8 @@ pub(crate) struct Said {
     pub(crate) causes: Vec<String>,
     pub(crate) retry_in: Option<Duration>,
     pub(crate) details: Option<Json>,
+    /// The handler has a log line of its own.
+    pub(crate) quiet: bool,
 }
 
 /// What it means, or what the rule table is asked.
@@ -142,6 +144,14 @@ impl Fail {
         self
     }
 
+    /// Leaves the failure out of the worker's log, but for the level debug: the handler logs it in its own way. The job
+    /// and its attempts keep it, and observers hear of it.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.0.quiet = true;
+        self
+    }
+
     pub(crate) fn panicked(message: impl fmt::Display) -> Self {
         Self::new(Means::Met(Met::Panic), message)
     }
@@ -167,7 +177,7 @@ impl Fail {
             _ => "error".to_owned(),
         };
         let message = tenure_core::failure::cut(&self.to_string(), MESSAGE_BYTES_MAX);
-        Failure { message, error_type, panicked: self.0.means == Means::Met(Met::Panic) }
+        Failure { message, error_type, panicked: self.0.means == Means::Met(Met::Panic), quiet: self.0.quiet }
     }
 
     pub(crate) fn said(&self) -> &Said {
@@ -176,7 +186,7 @@ impl Fail {
 
     fn new(means: Means, message: impl fmt::Display) -> Self {
         let message = message.to_string();
-        Self(Box::new(Said { means, message, causes: Vec::new(), retry_in: None, details: None }))
+        Self(Box::new(Said { means, message, causes: Vec::new(), retry_in: None, details: None, quiet: false }))
     }
 }
 
@@ -196,7 +206,7 @@ impl<E: Error + 'static> From<E> for Fail {
         let message = causes.next().unwrap_or_default();
         // Many libraries repeat their cause in their own text.
         let causes = causes.filter(|cause| !message.contains(cause.as_str())).collect();
-        Self(Box::new(Said { means, message, causes, retry_in: None, details: None }))
+        Self(Box::new(Said { means, message, causes, retry_in: None, details: None, quiet: false }))
     }
 }
 

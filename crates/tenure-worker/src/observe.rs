@@ -45,4 +45,6 @@ pub struct Failure {
     pub error_type: String,
     /// Whether the handler panicked.
     pub panicked: bool,
+    /// Whether the handler logs it in its own way.
+    pub quiet: bool,
 }

@@ -269,6 +269,10 @@ impl Slot {
         let error = self.failure.as_ref().map_or("", |failure| failure.message.as_str());
         let (attempt, job_duration_ms) = (ctx.attempt(), u64::try_from(self.began.elapsed().as_millis()).unwrap_or(0));
         let (job, kind, queue, lease) = (ctx.job_id(), ctx.kind(), ctx.queue(), ctx.fence());
+        if self.failure.as_ref().is_some_and(|failure| failure.quiet) {
+            tracing::debug!(job.id = %job, job.kind = %kind, queue = %queue, attempt, lease.no = %lease, job_duration_ms, error, "{}", how.as_str());
+            return;
+        }
         match how {
             How::Failed | How::Dead => {
                 tracing::warn!(job.id = %job, job.kind = %kind, queue = %queue, attempt, lease.no = %lease, job_duration_ms, error, "{}", how.as_str());
