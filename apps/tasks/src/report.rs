@@ -43,7 +43,7 @@ pub(crate) async fn report(_: Report, State(app): State<App>, ctx: Ctx) -> Resul
 /// What tasks that are done used in the last thirty days, by kind.
 pub async fn sums(store: &dyn Store) -> Result<Sums, StoreError> {
     let since = store.now().await?.minus(BACK);
-    let filter = UsageFilter { sight: Sight::Tenant(tenant()), kind: None, since, limit: LINES_MAX };
+    let filter = UsageFilter { sight: Sight::Tenant(tenant()), kind: None, since, after: None, limit: LINES_MAX };
     let mut sums = Sums::new();
     for line in store.sum_usage(&filter).await? {
         let sum = sums.entry(line.kind.to_string()).or_default();

@@ -292,6 +292,7 @@ macro_rules! each_case {
             endings_are_counted_by_queue_kind_and_way,
             a_queue_is_there_when_somebody_named_it,
             usage_is_summed_by_day_tenant_kind_and_name,
+            usage_is_listed_page_by_page,
             the_longest_wait_of_a_queue_is_told,
             // refuse
             a_report_that_came_too_late_is_written_down,

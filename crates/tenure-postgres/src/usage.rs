@@ -24,8 +24,19 @@ impl PgStore {
         let sight = filter.sight.tenant().map(TenantName::as_str);
         let (kind, since, limit) =
             (filter.kind.as_ref().map(KindName::as_str), Moment(filter.since), i64::from(filter.limit));
-        let params: [Param<'_>; 4] =
-            [(&sight, Type::TEXT), (&kind, Type::TEXT), (&since, Type::TIMESTAMPTZ), (&limit, Type::INT8)];
+        let after = filter.after.as_ref();
+        let (day, tenant) = (after.map(|place| Moment(place.day)), after.map(|place| place.tenant.as_str()));
+        let (after_kind, name) = (after.map(|place| place.kind.as_str()), after.map(|place| place.name.as_str()));
+        let params: [Param<'_>; 8] = [
+            (&sight, Type::TEXT),
+            (&kind, Type::TEXT),
+            (&since, Type::TIMESTAMPTZ),
+            (&limit, Type::INT8),
+            (&day, Type::TIMESTAMPTZ),
+            (&tenant, Type::TEXT),
+            (&after_kind, Type::TEXT),
+            (&name, Type::TEXT),
+        ];
         let rows = self.call_within(sight, Desk::Long, statement::SUM_USAGE, &params).await?;
         rows.iter().map(total).collect()
     }

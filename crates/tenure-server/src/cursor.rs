@@ -13,6 +13,9 @@ pub(crate) const PAGE: u32 = 50;
 /// Most rows of a page.
 pub(crate) const PAGE_MAX: u32 = 200;
 
+/// Longest cursor, in hex digits: that of usage holds three names.
+const CURSOR_CHARS_MAX: usize = 4_000;
+
 /// One page of a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Page<T> {
@@ -71,7 +74,7 @@ fn write(list: &str, place: &str) -> String {
 }
 
 fn unhex(text: &str) -> Option<String> {
-    if text.len() > 1_000 || !text.len().is_multiple_of(2) || !text.is_ascii() {
+    if text.len() > CURSOR_CHARS_MAX || !text.len().is_multiple_of(2) || !text.is_ascii() {
         return None;
     }
     let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
@@ -94,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_is_no_cursor_is_refused() {
-        let long = "00".repeat(501);
+        let long = "00".repeat(2_001);
         for bad in ["", "7", "zz", "ff", "+1", &long, &write("jobs", "x"), &write("jobs", ""), "é"] {
             assert_eq!(read::<i64>("jobs", Some(bad)).unwrap_err().code().word, "invalid", "{bad}");
         }

@@ -26,12 +26,16 @@ pub(crate) fn add_usage(tx: &Tx<'_>, job: JobId, usage: &Json) -> Result<()> {
 
 /// The sums.
 pub(crate) fn sum_usage(tx: &Tx<'_>, filter: &UsageFilter) -> Result<Vec<UsageTotal>> {
-    let sight = filter.sight.tenant().map(TenantName::as_str);
+    let (sight, after) = (filter.sight.tenant().map(TenantName::as_str), filter.after.as_ref());
     let params = named_params! {
         ":sight": sight,
         ":kind": filter.kind.as_ref().map(|kind| kind.as_str()),
         ":since": filter.since.as_micros().div_euclid(DAY_MICROS),
         ":limit": filter.limit,
+        ":after_day": after.map(|place| place.day.as_micros().div_euclid(DAY_MICROS)),
+        ":after_tenant": after.map(|place| place.tenant.as_str()),
+        ":after_kind": after.map(|place| place.kind.as_str()),
+        ":after_name": after.map(|place| place.name.as_str()),
     };
     tx.all(SUM_USAGE, params, |row| {
         Ok(UsageTotal {

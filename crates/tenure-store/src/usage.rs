@@ -1,5 +1,8 @@
 //! What handlers said that they used: kept with each attempt, and summed by day, tenant, kind and name.
 
+use std::fmt;
+use std::str::FromStr;
+
 use tenure_core::name::{KindName, TenantName};
 use tenure_core::{Invalid, Json, Timestamp};
 
@@ -43,8 +46,23 @@ pub struct UsageFilter {
     pub kind: Option<KindName>,
     /// From the day of this moment on, by UTC.
     pub since: Timestamp,
+    /// Only totals behind this one, in the order of the list.
+    pub after: Option<UsagePlace>,
     /// At most this many, 1..=1,000.
     pub limit: u32,
+}
+
+/// The place of a total in a list: the newest day first, then by tenant, kind and name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsagePlace {
+    /// The day, by UTC: its first moment.
+    pub day: Timestamp,
+    /// Whose jobs.
+    pub tenant: TenantName,
+    /// Of which kind.
+    pub kind: KindName,
+    /// Of what.
+    pub name: String,
 }
 
 /// What jobs of one kind used of one thing in one day.
@@ -68,6 +86,44 @@ impl UsageFilter {
     /// Refuses a page that is empty or too large.
     pub fn check(&self) -> Result<(), Invalid> {
         crate::operate::check_batch(self.limit)
+    }
+}
+
+impl UsageTotal {
+    /// Its place in a list.
+    pub fn place(&self) -> UsagePlace {
+        UsagePlace { day: self.day, tenant: self.tenant.clone(), kind: self.kind.clone(), name: self.name.clone() }
+    }
+}
+
+impl UsagePlace {
+    /// Whether a total of this place comes later in a list than the other one.
+    pub fn is_behind(&self, other: &Self) -> bool {
+        let names = |place: &Self| (place.tenant.clone(), place.kind.clone(), place.name.clone());
+        self.day < other.day || self.day == other.day && names(self) > names(other)
+    }
+}
+
+impl fmt::Display for UsagePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.day.as_micros(), self.tenant, self.kind, self.name)
+    }
+}
+
+impl FromStr for UsagePlace {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let refuse = || Invalid::new("place", text, "it is a day, a tenant, a kind and a name");
+        let mut parts = text.splitn(4, ' ');
+        let mut part = || parts.next().ok_or_else(refuse);
+        let day = part()?.parse().map_err(|_| refuse())?;
+        Ok(Self {
+            day: Timestamp::from_micros(day),
+            tenant: part()?.parse()?,
+            kind: part()?.parse()?,
+            name: part()?.to_owned(),
+        })
     }
 }
 

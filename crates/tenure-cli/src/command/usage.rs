@@ -6,7 +6,7 @@ use clap::Args;
 use tenure_core::name::KindName;
 use tenure_server::wire::usage::{UsageLine, day};
 use tenure_store::operate::BATCH_MAX;
-use tenure_store::usage::UsageFilter;
+use tenure_store::usage::{UsageFilter, UsageTotal};
 
 use super::{Answer, Session};
 use crate::args::{TenantArg, kind, limit};
@@ -40,7 +40,17 @@ pub(crate) async fn run(args: UsageArgs, session: &mut Session) -> Result<Answer
     let sight = session.sight(tenant);
     let store = session.store().await?;
     let since = store.now().await?.minus(within);
-    let totals = store.sum_usage(&UsageFilter { sight, kind, since, limit: BATCH_MAX }).await?;
+    let mut filter = UsageFilter { sight, kind, since, after: None, limit: BATCH_MAX };
+    let mut totals = Vec::new();
+    loop {
+        let page = store.sum_usage(&filter).await?;
+        let is_last = page.len() < BATCH_MAX as usize;
+        totals.extend(page);
+        if is_last {
+            break;
+        }
+        filter.after = totals.last().map(UsageTotal::place);
+    }
     if session.out.is_json() {
         session.out.json(&totals.iter().map(UsageLine::from).collect::<Vec<_>>())?;
         return Ok(Answer::Done);
@@ -61,9 +71,6 @@ pub(crate) async fn run(args: UsageArgs, session: &mut Session) -> Result<Answer
         ]);
     }
     session.out.table(&table);
-    if totals.len() == BATCH_MAX as usize {
-        session.out.line("There may be more: ask for fewer days, or for one tenant or kind.");
-    }
     Ok(Answer::Done)
 }
 

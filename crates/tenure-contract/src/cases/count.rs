@@ -8,7 +8,7 @@ use tenure_core::{How, JobId, Json, NewJob, Priority, Timestamp};
 use tenure_store::StoreError;
 use tenure_store::lease::Ending;
 use tenure_store::record::{QueueRecord, Sight};
-use tenure_store::usage::UsageFilter;
+use tenure_store::usage::{UsageFilter, UsageTotal};
 
 use super::situation::story;
 use crate::fixture::{Fixture, cancel};
@@ -21,7 +21,7 @@ async fn count(t: &Fixture, within: Duration) -> Vec<(String, String, How, u64)>
 }
 
 async fn used(t: &Fixture, sight: Sight, since: Timestamp) -> Vec<(u64, String, String, String, f64, u64)> {
-    let filter = UsageFilter { sight, kind: None, since, limit: 100 };
+    let filter = UsageFilter { sight, kind: None, since, after: None, limit: 100 };
     let totals = t.store.sum_usage(&filter).await.expect("sum");
     let days = |day: Timestamp| day.since(crate::fixture::START).as_secs() / 86_400;
     totals
@@ -71,10 +71,49 @@ pub async fn usage_is_summed_by_day_tenant_kind_and_name(t: Fixture) {
     assert_eq!(used(&t, Sight::All, start.plus(24 * HOUR)).await, all[..1]);
     use_up(&t, "acme", "b", r#"{"bytes": 2}"#).await;
     assert_eq!(used(&t, Sight::All, t.clock.now()).await, [row(1, "acme", "b", "bytes", 3.0, 2)]);
-    let only = UsageFilter { sight: Sight::All, kind: Some("a".parse().expect("a name")), since: start, limit: 1 };
+    let only = UsageFilter {
+        sight: Sight::All,
+        kind: Some("a".parse().expect("a name")),
+        since: start,
+        after: None,
+        limit: 1,
+    };
     assert_eq!(t.store.sum_usage(&only).await.expect("sum").len(), 1);
     let none = t.store.sum_usage(&UsageFilter { limit: 0, ..only }).await;
     assert!(matches!(none, Err(StoreError::Invalid(_))), "{none:?}");
+}
+
+/// Each total once, in the order of the whole list, whatever the names are made of.
+pub async fn usage_is_listed_page_by_page(t: Fixture) {
+    for tenant in ["acme", "rival"] {
+        for kind in ["a", "b-b"] {
+            use_up(&t, tenant, kind, r#"{"z": 1, "a b": 2, "A": 3, "ö": 4, "_": 5}"#).await;
+        }
+    }
+    t.advance(24 * HOUR);
+    use_up(&t, "acme", "a", r#"{"z": 1, "A": 2}"#).await;
+    let start = crate::fixture::START;
+    let page = async |after, limit| {
+        let filter = UsageFilter { sight: Sight::All, kind: None, since: start, after, limit };
+        t.store.sum_usage(&filter).await.expect("sum")
+    };
+    let all = page(None, 100).await;
+    assert_eq!(all.len(), 22);
+    for _ in 0..2 {
+        let mut seen: Vec<UsageTotal> = Vec::new();
+        loop {
+            let found = page(seen.last().map(UsageTotal::place), 3).await;
+            if found.is_empty() {
+                break;
+            }
+            seen.extend(found);
+        }
+        assert_eq!(seen, all);
+        while t.store.fold_usage().await.expect("fold") > 0 {}
+    }
+    for total in &all {
+        assert_eq!(total.place().to_string().parse(), Ok(total.place()));
+    }
 }
 
 /// By its first job, or by somebody who sets it.

@@ -110,6 +110,7 @@ impl AdminStore for ModelStore {
                 let key = |it: &UsageTotal| (it.tenant.clone(), it.kind.clone(), it.name.clone());
                 b.day.cmp(&a.day).then_with(|| key(a).cmp(&key(b)))
             });
+            totals.retain(|total| filter.after.as_ref().is_none_or(|last| total.place().is_behind(last)));
             totals.truncate(filter.limit as usize);
             Ok(totals)
         })

@@ -181,7 +181,7 @@ async fn reads(store: &PgStore, zeta: &TenantName, sight: &Sight) -> Vec<&'stati
     let nightly: ScheduleName = "nightly".parse().expect("a name");
     let (_, fires) = store.show_schedule(zeta, &nightly).await.expect("show");
     check("show_schedule", fires.iter().map(|fire| fire.state).eq([Some(State::Queued)]));
-    let filter = UsageFilter { sight: sight.clone(), kind: None, since: Timestamp::EPOCH, limit: 10 };
+    let filter = UsageFilter { sight: sight.clone(), kind: None, since: Timestamp::EPOCH, after: None, limit: 10 };
     let used = store.sum_usage(&filter).await.expect("sum");
     check("sum_usage", used.len() == 2 && used.iter().all(|total| total.tenant == *zeta));
     let filter = EndpointFilter { sight: sight.clone(), after: None, limit: 10 };

@@ -7,8 +7,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use tenure_core::Scope;
 use tenure_core::name::{KindName, TenantName};
-use tenure_store::operate::BATCH_MAX;
-use tenure_store::usage::UsageFilter;
+use tenure_store::usage::{UsageFilter, UsagePlace};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,7 +16,7 @@ use super::jobs::parse;
 use super::ok;
 use crate::app::App;
 use crate::caller::Caller;
-use crate::cursor::Page;
+use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::wire::usage::UsageLine;
@@ -40,22 +39,29 @@ struct UsageOf {
     kind: Option<String>,
     /// Only this tenant's; operators only
     tenant: Option<String>,
+    /// Rows of a page, 1 to 200; 50 where nothing is said
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// The `next` of the page before
+    cursor: Option<String>,
 }
 
 /// What handlers said that they used, by day, tenant, kind and name
 ///
-/// The newest day first, at most 1,000 lines.
+/// The newest day first, then by tenant, kind and name.
 #[utoipa::path(get, path = "/v1/usage", tag = "stats", params(UsageOf), security(("key" = ["read"])),
     responses((status = 200, body = Page<UsageLine>)))]
 async fn sum_usage(State(app): State<App>, caller: Caller, Query(asked): Query<UsageOf>) -> Result<Response, Problem> {
     caller.need(Scope::Read)?;
+    let limit = cursor::limit(asked.limit)?;
     let within = asked.within.map_or(Ok(WITHIN), |text| tenure_core::duration::parse("within", &text))?;
     let filter = UsageFilter {
         sight: caller.sight(parse::<TenantName>(asked.tenant.as_deref())?)?,
         kind: parse::<KindName>(asked.kind.as_deref())?,
         since: app.store.now().await?.minus(within),
-        limit: BATCH_MAX,
+        after: cursor::read::<UsagePlace>("usage", asked.cursor.as_deref())?,
+        limit: limit + 1,
     };
     let totals = app.store.sum_usage(&filter).await?;
-    ok(&Page::whole(totals.iter().map(UsageLine::from).collect()))
+    ok(&Page::cut("usage", totals, limit, |total| total.place().to_string(), |total| UsageLine::from(total)))
 }

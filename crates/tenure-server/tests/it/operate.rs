@@ -230,6 +230,13 @@ async fn usage_is_summed_and_a_tenant_sees_its_own(place: Place) {
         .map(|it| (text(&it["tenant"]), it["amount"].as_f64().unwrap()))
         .collect();
     assert_eq!(sums, [("acme", 1024.0), ("rival", 512.0)]);
+    let first = place.root.get("/v1/usage?limit=1").await.ok(200);
+    assert_eq!(first["items"], json!([all["items"][0]]));
+    let next = format!("/v1/usage?limit=1&cursor={}", text(&first["next"]));
+    let last = place.root.get(&next).await.ok(200);
+    assert_eq!((&last["items"], &last["next"]), (&json!([all["items"][1]]), &Value::Null));
+    assert_eq!(place.root.get("/v1/usage?limit=201").await.code(422), "invalid");
+    assert_eq!(place.root.get("/v1/usage?cursor=00").await.code(422), "invalid");
     let shop = place.key(Some("acme"), "read").await;
     let own = shop.get("/v1/usage?within=1d&kind=crawl").await.ok(200);
     assert_eq!((own["items"].as_array().unwrap().len(), &own["items"][0]["attempts"]), (1, &json!(2)));

@@ -6,5 +6,11 @@ join tenant on tenant.id = usage_total.tenant
 where usage_total.day >= :since
 and (:kind is null or usage_total.kind = :kind)
 and (:sight is null or tenant.name = :sight)
+and (
+  :after_day is null
+  or usage_total.day < :after_day
+  or usage_total.day = :after_day
+    and (tenant.name, usage_total.kind, usage_total.name) > (:after_tenant, :after_kind, :after_name)
+)
 order by usage_total.day desc, tenant.name, usage_total.kind, usage_total.name
 limit :limit;

@@ -313,7 +313,7 @@ async fn usage_and_words_about_a_gate_go_with_a_completion(place: Place) {
     assert_eq!(gate("tired").held_until, Some(place.clock.now().plus(Duration::from_secs(30))));
     let used = client
         .store()
-        .sum_usage(&UsageFilter { sight: Sight::All, kind: None, since: Timestamp::EPOCH, limit: 10 })
+        .sum_usage(&UsageFilter { sight: Sight::All, kind: None, since: Timestamp::EPOCH, after: None, limit: 10 })
         .await
         .unwrap();
     assert_eq!(used.iter().map(|sum| sum.amount).sum::<f64>(), 12.0, "{used:?}");
