@@ -16,8 +16,9 @@ alter table worker add column queues text
 create view workers as
 select worker.id as id, worker.name as name, worker.state as state, worker.running as running,
     worker.reporting as reporting, worker.version as version, worker.host as host, worker.pid as pid,
-    (select group_concat((listed.value ->> 0) || '=' || (listed.value ->> 1), ', ' order by listed.key)
-        from json_each(worker.queues) as listed) as queues,
+    (select group_concat(listed.slots, ', ')
+        from (select (pair.value ->> 0) || '=' || (pair.value ->> 1) as slots
+            from json_each(worker.queues) as pair order by pair.key) as listed) as queues,
     strftime('%Y-%m-%dT%H:%M:%fZ', worker.started_at / 1e6, 'unixepoch') as registered_at,
     strftime('%Y-%m-%dT%H:%M:%fZ', worker.seen_at / 1e6, 'unixepoch') as seen_at
 from worker;

@@ -6,7 +6,7 @@ create table api_key (
     hash blob not null check (length(hash) = 32),
     -- Null: operators, who see every tenant.
     tenant integer references tenant (id),
-    name text not null check (octet_length(name) between 1 and 500),
+    name text not null check (length(cast(name as blob)) between 1 and 500),
     scopes text not null check (length(scopes) > 0),
     created_at integer not null,
     expires_at integer,

@@ -3,16 +3,16 @@
 -- Where a job's producer wants to be told how it ended. Most have none.
 create table job_callback (
     job blob not null primary key,
-    url text not null check (octet_length(url) <= 2000)
+    url text not null check (length(cast(url as blob)) <= 2000)
 ) strict, without rowid;
 
 -- secret is sealed by the caller: no key of it is ever here. url null: each job says where to, by its callback_url.
 create table webhook_endpoint (
     id blob not null primary key check (length(id) = 16),
     tenant integer not null references tenant (id),
-    url text check (octet_length(url) <= 2000),
+    url text check (length(cast(url as blob)) <= 2000),
     events text not null check (length(events) > 0),
-    prefix text not null check (octet_length(prefix) between 1 and 40),
+    prefix text not null check (length(cast(prefix as blob)) between 1 and 40),
     secret blob not null check (length(secret) between 1 and 400),
     previous blob,
     previous_until integer,

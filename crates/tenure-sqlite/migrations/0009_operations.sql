@@ -3,7 +3,7 @@ create table operation (
     id blob not null primary key check (length(id) = 16),
     -- Null: everybody's jobs, for operators.
     tenant integer references tenant (id),
-    name text not null check (octet_length(name) between 1 and 500),
+    name text not null check (length(cast(name as blob)) between 1 and 500),
     act text not null check (act in ('cancel', 'cancel_by_force', 'requeue')),
     state text not null,
     queue text,

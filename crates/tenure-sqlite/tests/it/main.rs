@@ -16,6 +16,7 @@ mod invariants;
 mod keys;
 mod large;
 mod migrations;
+mod old_sqlite;
 mod open;
 mod plans;
 mod process;
