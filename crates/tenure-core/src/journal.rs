@@ -114,6 +114,15 @@ pub struct JournalRow {
     pub details: Option<Json>,
 }
 
+impl JournalRow {
+    /// Bytes it takes in memory, about.
+    pub fn size(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let details = self.details.as_ref().map_or(0, |details| details.as_str().len());
+        size_of::<Self>() + self.jobs.len() * size_of::<JobId>() + text(&self.actor) + text(&self.reason) + details
+    }
+}
+
 impl JournalEvent {
     /// Every event.
     pub const ALL: [Self; 45] = [

@@ -1,20 +1,22 @@
 //! The record of every transition, and its seals.
 //!
-//! Seal k holds the rows visible in its snapshot and not in the one before, in id order. Sealing by the oldest running
-//! transaction would stop while any is open in any database of the cluster; ordering by transaction id would put a late
-//! requeue before the claim it followed. The transaction that seals writes no journal rows itself.
+//! Sealing by the oldest running transaction would stop while any is open in any database of the cluster; ordering by
+//! transaction id would put a late requeue before the claim it followed. The transaction that seals writes no journal rows.
 
 mod list;
+mod seal;
 
 use async_trait::async_trait;
 use tenure_core::journal::{JournalEvent, JournalRow};
-use tenure_core::seal::{GENESIS, Hash, Seal, Sealer};
+use tenure_core::seal::{Hash, Seal};
 use tenure_core::{JobId, Json, LeaseNo, WorkerId};
 use tenure_store::journal::{JOB_ROWS_MAX, JournalFilter, JournalFound, JournalPage, row_of_job};
 use tenure_store::record::Sight;
 use tenure_store::{JournalStore, StoreError};
 use tokio_postgres::types::Type;
-use tokio_postgres::{IsolationLevel, Row, Transaction};
+use tokio_postgres::{IsolationLevel, Row};
+
+use self::seal::{Last, Window};
 
 use crate::call::{Param, late};
 use crate::error::translate;
@@ -24,28 +26,6 @@ use crate::statement;
 use crate::store::PgStore;
 use crate::value::{get, job_ids, time};
 use crate::wall::Seen;
-
-/// The snapshot before everything.
-const NOTHING: &str = "1:1:";
-/// Rows hashed at once.
-const PAGE_ROWS: i64 = 5_000;
-/// One sealer at a time: the key of its advisory lock.
-const SEALER_LOCK: i64 = 0x7e97_5ea1;
-
-/// The rows of a seal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Window {
-    era: i16,
-    after: String,
-    /// `None`: the rest of an era that ended.
-    upto: Option<String>,
-}
-
-impl Window {
-    fn boundary(&self) -> String {
-        format!("{}/{}", self.era, self.upto.as_deref().unwrap_or("rest"))
-    }
-}
 
 #[async_trait]
 impl JournalStore for PgStore {
@@ -77,10 +57,9 @@ impl JournalStore for PgStore {
         let rows = self.call(Desk::Long, statement::LIST_SEALS, &[(&after, Type::INT8), (&limit, Type::INT8)]).await?;
         rows.iter()
             .map(|row| {
-                let window = Window { era: get(row, "era")?, after: String::new(), upto: get(row, "snapshot")? };
                 Ok(Seal {
                     no: get(row, "no")?,
-                    boundary: window.boundary(),
+                    boundary: Window::read(row)?.boundary(),
                     rows: get(row, "rows")?,
                     prev: hash(row, "prev")?,
                     hash: hash(row, "hash")?,
@@ -90,10 +69,29 @@ impl JournalStore for PgStore {
     }
 
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
-        let Some(window) = self.window(page.seal).await? else { return Ok(Vec::new()) };
         let limit = i64::from(page.limit);
-        let (name, params) = read(&window, &page.after, &limit);
-        self.call(Desk::Long, name, &params).await?.iter().map(journal_row).collect()
+        let rows = match page.seal {
+            Some(no) => {
+                let (before, one) = (no - 1, 1_i64);
+                let params: [Param<'_>; 2] = [(&before, Type::INT8), (&one, Type::INT8)];
+                let seals = self.call(Desk::Long, statement::LIST_SEALS, &params).await?;
+                let Some(seal) = seals.first() else { return Ok(Vec::new()) };
+                if get::<i64>(seal, "no")? != no {
+                    return Ok(Vec::new());
+                }
+                let window = Window::read(seal)?;
+                let (statement, params) = window.page(&page.after, &limit);
+                self.call(Desk::Long, statement, &params).await?
+            }
+            None => {
+                let last = self.call(Desk::Long, statement::OPEN_SEAL, &[(&None::<&str>, Type::TEXT)]).await?;
+                let Some(last) = last.first() else { return Ok(Vec::new()) };
+                let last = Last::read(last)?;
+                let (statement, params) = last.window.page_of_tail(&page.after, &limit);
+                self.call(Desk::Long, statement, &params).await?
+            }
+        };
+        rows.iter().map(journal_row).collect()
     }
 
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
@@ -109,128 +107,6 @@ impl JournalStore for PgStore {
         filter.check()?;
         self.list_rows(filter).await
     }
-}
-
-impl PgStore {
-    /// The rows of a seal, or of the tail after the last one.
-    async fn window(&self, seal: Option<i64>) -> Result<Option<Window>, StoreError> {
-        let Some(no) = seal else {
-            let rows = self.call(Desk::Long, statement::OPEN_SEAL, &[]).await?;
-            return rows.first().map(|row| Last::read(row).map(|last| last.tail())).transpose();
-        };
-        let (after, limit) = (no - 2, 2_i64);
-        let rows = self.call(Desk::Long, statement::LIST_SEALS, &[(&after, Type::INT8), (&limit, Type::INT8)]).await?;
-        let mut before = (1_i16, Some(NOTHING.to_owned()));
-        for row in rows {
-            let (era, snapshot) = (get::<i16>(&row, "era")?, get::<Option<String>>(&row, "snapshot")?);
-            if get::<i64>(&row, "no")? == no {
-                let after = before.1.filter(|_| before.0 == era).unwrap_or_else(|| NOTHING.to_owned());
-                return Ok(Some(Window { era, after, upto: snapshot }));
-            }
-            before = (era, snapshot);
-        }
-        Ok(None)
-    }
-}
-
-/// Where the chain stands.
-struct Last {
-    no: i64,
-    hash: Hash,
-    era: i16,
-    snapshot: Option<String>,
-    era_now: i16,
-    snapshot_now: String,
-}
-
-impl Last {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        let no: Option<i64> = get(row, "no")?;
-        Ok(Self {
-            no: no.unwrap_or(0),
-            hash: if no.is_some() { hash(row, "hash")? } else { GENESIS },
-            era: get::<Option<i16>>(row, "last_era")?.unwrap_or(1),
-            snapshot: if no.is_some() { get(row, "last_snapshot")? } else { Some(NOTHING.to_owned()) },
-            era_now: get(row, "era")?,
-            snapshot_now: get(row, "snapshot")?,
-        })
-    }
-
-    /// What no seal covers yet.
-    fn tail(&self) -> Window {
-        match &self.snapshot {
-            Some(snapshot) => Window { era: self.era, after: snapshot.clone(), upto: None },
-            None => Window { era: self.era_now, after: NOTHING.to_owned(), upto: None },
-        }
-    }
-
-    /// What the next seals cover: first the rest of an era that ended, then everything visible now.
-    fn next(&self) -> Vec<Window> {
-        let mut windows = Vec::new();
-        let ended = self.era < self.era_now;
-        if let Some(snapshot) = self.snapshot.as_ref().filter(|_| ended) {
-            windows.push(Window { era: self.era, after: snapshot.clone(), upto: None });
-        }
-        let after = self.snapshot.clone().filter(|_| !ended).unwrap_or_else(|| NOTHING.to_owned());
-        windows.push(Window { era: self.era_now, after, upto: Some(self.snapshot_now.clone()) });
-        windows
-    }
-}
-
-impl PgStore {
-    /// Closes the chain over what became visible since the last seal.
-    async fn seal(&self, tx: &Transaction<'_>) -> Result<Option<Seal>, StoreError> {
-        tx.query_typed("select pg_advisory_xact_lock($1)", &[(&SEALER_LOCK, Type::INT8)]).await.map_err(translate)?;
-        // A statement of its own: its snapshot is taken after the lock was had.
-        let row = tx.query_typed(&self.text(statement::OPEN_SEAL), &[]).await.map_err(translate)?;
-        let Some(row) = row.first() else { return Ok(None) };
-        let last = Last::read(row)?;
-        for window in last.next() {
-            let mut sealer = Sealer::new(last.no + 1, window.boundary(), last.hash);
-            let mut after = 0;
-            loop {
-                let (name, params) = read(&window, &after, &PAGE_ROWS);
-                let rows = tx.query_typed(&self.text(name), &params).await.map_err(translate)?;
-                for row in rows.iter().map(journal_row) {
-                    let row = row?;
-                    after = row.id;
-                    sealer.row(&row);
-                }
-                if (rows.len() as i64) < PAGE_ROWS {
-                    break;
-                }
-            }
-            let seal = sealer.close();
-            if seal.rows == 0 {
-                continue;
-            }
-            let (prev, hash) = (seal.prev.as_slice(), seal.hash.as_slice());
-            let params: [Param<'_>; 6] = [
-                (&seal.no, Type::INT8),
-                (&window.era, Type::INT2),
-                (&window.upto, Type::TEXT),
-                (&seal.rows, Type::INT8),
-                (&prev, Type::BYTEA),
-                (&hash, Type::BYTEA),
-            ];
-            tx.query_typed(&self.text(statement::WRITE_SEAL), &params).await.map_err(translate)?;
-            return Ok(Some(seal));
-        }
-        Ok(None)
-    }
-}
-
-fn read<'a>(window: &'a Window, after: &'a i64, limit: &'a i64) -> (statement::Statement, Vec<Param<'a>>) {
-    let mut params: Vec<Param<'a>> = vec![(&window.era, Type::INT2), (&window.after, Type::TEXT)];
-    let statement = match &window.upto {
-        Some(upto) => {
-            params.push((upto, Type::TEXT));
-            statement::READ_SEALED
-        }
-        None => statement::READ_TAIL,
-    };
-    params.extend([(after as &(dyn tokio_postgres::types::ToSql + Sync), Type::INT8), (limit, Type::INT8)]);
-    (statement, params)
 }
 
 fn journal_row(row: &Row) -> Result<JournalRow, StoreError> {

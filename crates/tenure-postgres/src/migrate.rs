@@ -176,7 +176,10 @@ const REHOME: &str = "
         raise exception 'this database is at home already' using errcode = 'TN409';
       end if;
       select max(era) + 1 into next from tenure.home;
-      insert into tenure.home (era, system_identifier) select next, system_identifier from pg_control_system();
+      insert into tenure.home (era, system_identifier, journal_after)
+        select next, system_identifier, (select coalesce(max(g.id), 0) from tenure.journal g) from pg_control_system();
+      -- Ids that are in the journal are not drawn again: rows of the new era have larger ones.
+      perform setval('tenure.journal_id_seq', greatest(nextval('tenure.journal_id_seq'), (select max(g.id) from tenure.journal g)));
       execute replace(pg_get_functiondef('tenure.stamp_journal'::regproc), 'new.era := ' || next - 1 || ';', 'new.era := ' || next || ';');
       insert into tenure.journal (at, event, jobs, actor) values (clock_timestamp(), 9, '{}', session_user);
       -- Numbers drawn after the backup was taken are in workers' hands; none of them may be drawn again.

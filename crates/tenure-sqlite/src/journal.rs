@@ -8,7 +8,7 @@ use rusqlite::{Row, named_params};
 use tenure_core::journal::{JournalEvent, JournalRow, ROW_JOBS_MAX};
 use tenure_core::seal::{GENESIS, Hash, Seal, Sealer};
 use tenure_core::{JobId, LeaseNo, WorkerId};
-use tenure_store::journal::{JOB_ROWS_MAX, JournalPage, row_of_job};
+use tenure_store::journal::{FULL_SEAL_ROWS, JOB_ROWS_MAX, JournalPage, row_of_job};
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 
@@ -29,7 +29,7 @@ const ADD_SEAL: &str = include_str!("sql/add_seal.sql");
 
 /// Most rows one seal covers: sealing takes the writer's time, a few milliseconds for so many single jobs and up to 0.1 s
 /// when each row lists a batch of 200.
-const SEAL_ROWS_MAX: u32 = 2_000;
+const SEAL_ROWS_MAX: u32 = 2 * FULL_SEAL_ROWS as u32;
 
 /// A journal row to be, without its jobs.
 pub(crate) struct Entry<'w> {

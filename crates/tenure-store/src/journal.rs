@@ -14,6 +14,10 @@ pub use newest::{all_of, newest, newest_seal};
 /// Most rows that the story of one job has.
 pub const JOB_ROWS_MAX: u32 = 1_000;
 
+/// A seal with fewer rows covers all that was left of its part of the journal. A store that has more to seal closes at
+/// least so many rows at once, and not many more.
+pub const FULL_SEAL_ROWS: i64 = 1_000;
+
 /// Which rows to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JournalPage {

@@ -8,6 +8,7 @@ mod verify;
 
 use clap::{Args, Subcommand};
 use tenure_core::seal::{Anchor, from_hex, to_hex};
+use tenure_store::journal::FULL_SEAL_ROWS;
 use tenure_store::{Store, StoreError};
 
 use super::{Answer, Session};
@@ -53,18 +54,18 @@ pub(crate) async fn run(args: AuditArgs, session: &mut Session) -> Result<Answer
     }
 }
 
-/// A seal with fewer rows is the last one: what came meanwhile is for the next time.
-const SMALL_SEAL_ROWS: i64 = 1_000;
+/// Small seals after which everything that was there at the beginning is sealed: the first one may finish a part that
+/// another sealer began, the second one may close an era.
+const SMALL_SEALS: u32 = 3;
 
 /// Seals what is not sealed yet. A store closes a bounded number of rows at a time, and busy writers always leave some.
 pub(crate) async fn seal(store: &dyn Store) -> Result<(), StoreError> {
-    // The first one may be small for another reason: it closes an era.
-    let mut first = true;
+    let mut small = 0;
     while let Some(seal) = store.seal_journal().await? {
-        if seal.rows < SMALL_SEAL_ROWS && !first {
+        small += u32::from(seal.rows < FULL_SEAL_ROWS);
+        if small == SMALL_SEALS {
             break;
         }
-        first = false;
     }
     Ok(())
 }

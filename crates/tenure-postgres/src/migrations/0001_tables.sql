@@ -8,7 +8,9 @@
 create table tenure.home (
   era smallint primary key,
   system_identifier bigint not null,
-  since timestamptz not null default clock_timestamp()
+  since timestamptz not null default clock_timestamp(),
+  -- Journal rows of this era have larger ids, rows of the eras before have no larger ones.
+  journal_after bigint not null default 0
 );
 
 create table tenure.tenant (
@@ -291,9 +293,11 @@ create table tenure.cancel_request (
 
 -- Every transition, in the same statement. event: 1 claimed 2 cancel_requested 3 requeued 4 opened 5 pruned
 -- 6 queue_paused 7 queue_resumed 8 journal_dropped 9 rehomed, 10 + how for endings.
+-- xid comes before id: defaults are evaluated in column order, so a row's id is drawn after its transaction has an xid.
+-- Sealing depends on this (tenure-postgres/src/journal/seal.rs): a transaction that begins after a snapshot has larger ids only.
 create table tenure.journal (
-  id bigint generated always as identity (cache 1) primary key,
   xid xid8 not null default pg_current_xact_id(),
+  id bigint generated always as identity (cache 1) primary key,
   at timestamptz not null,
   era smallint not null,
   event smallint not null check (event between 1 and 18 and event <> 10),
@@ -304,15 +308,22 @@ create table tenure.journal (
   reason text,
   details jsonb
 ) with (toast_tuple_target = 8160);
-create index journal_xid on tenure.journal (xid);
+create index journal_xid on tenure.journal (xid, id);
 create index journal_lease on tenure.journal (lease) where lease is not null;
 create index journal_job on tenure.journal ((jobs[1])) where lease is null and cardinality(jobs) = 1;
 
--- snapshot: rows visible in it and not in the one before belong to this seal; null: the rest of an ended era.
+-- One part of the sealed journal, at most some thousand rows (tenure-postgres/src/journal/seal.rs). Before it, rows were
+-- sealed that are visible in `before` and have ids up to `floor`. It covers rows visible in `snapshot` (null: all rows of an
+-- ended era) with ids above `after` and up to `upto`: above the floor every one, below the floor those of transactions that
+-- were in flight at `before`. While upto < floor, the next seal continues with the same before, floor and snapshot.
 create table tenure.seal (
   no bigint primary key check (no > 0),
   era smallint not null,
+  before pg_snapshot not null,
+  floor bigint not null check (floor >= 0),
   snapshot pg_snapshot,
+  after bigint not null check (after >= 0),
+  upto bigint not null check (upto >= after),
   sealed_at timestamptz not null default clock_timestamp(),
   rows bigint not null check (rows >= 0),
   prev bytea not null unique check (length(prev) = 32),

@@ -17,14 +17,34 @@ create trigger seal_is_not_truncated before truncate on tenure.seal
 create trigger job_is_immutable before update on tenure.job
   for each row execute function tenure.refuse_change();
 
--- A writer that names its own transaction id or era could put a row where no seal looks any more. Re-homing replaces this
+-- A writer that names its own transaction id or era could put a row where no seal looks. A named xid is refused rather than
+-- replaced: without the column's default the row's id may be drawn before its transaction has an xid. Re-homing replaces this
 -- function by one that stamps the next era.
 create function tenure.stamp_journal() returns trigger language plpgsql as $$
 begin
-  new.xid := pg_current_xact_id();
+  if new.xid <> pg_current_xact_id() then
+    raise exception 'tenure.journal.xid is % and the transaction is %: leave the column out', new.xid, pg_current_xact_id() using errcode = 'TN409';
+  end if;
   new.era := 1;
   return new;
 end $$;
 
 create trigger journal_is_stamped before insert on tenure.journal
   for each row execute function tenure.stamp_journal();
+
+-- Rows that transactions in flight at one snapshot wrote and that are visible in a later one (null: in any), with ids above
+-- _after and up to _until, in order. One sorted index range for each such transaction, merged: reads as many rows as it
+-- answers, and one more for each transaction, however large the transactions are.
+create function tenure.late_rows(_era smallint, _in_flight pg_snapshot, _visible pg_snapshot, _after bigint, _until bigint, _limit bigint)
+  returns setof tenure.journal language plpgsql stable rows 10
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_incremental_sort = off set jit = off as $$
+declare branches text; begin
+  if _until <= _after or _limit <= 0 then return; end if;
+  select string_agg(format('(select * from tenure.journal g where g.xid = %L::xid8 and g.era = $1 and g.id > $2 and g.id <= $3 order by g.id)', x.xid), ' union all ')
+  into branches
+  from pg_snapshot_xip(_in_flight) x (xid)
+  where (_visible is null or pg_visible_in_snapshot(x.xid, _visible))
+    and exists (select from tenure.journal g where g.xid = x.xid and g.id > _after and g.id <= _until);
+  if branches is null then return; end if;
+  return query execute 'select * from (' || branches || ') late order by late.id limit $4' using _era, _after, _until, _limit;
+end $$;

@@ -75,7 +75,7 @@ declare
   first record;
   last record;
   passed record;
-  before pg_snapshot;
+  from_id bigint;
   moment timestamptz := coalesce(_now, clock_timestamp());
 begin
   select c.seal, c.after into place from tenure.rollup_cursor c for update skip locked;
@@ -89,30 +89,35 @@ begin
     cross join lateral (select r.ctid from tenure.gate_rollup r where r.step = k.step and r.at < moment - k.keep limit dropped_max) o));
 
   -- Seals in between were dropped with their rows: what is left begins here.
-  select s.no, s.era, s.snapshot into first from tenure.seal s where s.no >= place.seal order by s.no limit 1;
+  select * into first from tenure.seal s where s.no >= place.seal order by s.no limit 1;
   if not found then return 0; end if;
   if first.no > place.seal then place.after := 0; end if;
-  select s.snapshot into before from tenure.seal s where s.no = first.no - 1 and s.era = first.era;
   last := first;
-  if place.after = 0 and first.snapshot is not null then
-    select s.no, s.era, s.snapshot into last from (
-      select n.no, n.era, n.snapshot, sum(n.rows) over (order by n.no) as rows
-      from (select * from tenure.seal t where t.no >= first.no order by t.no limit small_max) n
-    ) s
-    where s.no = first.no or (s.rows <= small_max and s.era = first.era and s.snapshot is not null)
-    order by s.no desc limit 1;
+  -- Seals that each finish what they began cover together what is between the marks of the first and of the last one.
+  if place.after = 0 and first.after = 0 and first.upto >= first.floor and first.snapshot is not null then
+    select * into last from tenure.seal s where s.no = (
+      select n.no from (
+        select t.no, t.era, t.snapshot, t.upto >= t.floor as finished, sum(t.rows) over (order by t.no) as rows
+        from (select * from tenure.seal o where o.no >= first.no order by o.no limit small_max) t
+      ) n
+      where n.no = first.no or (n.rows <= small_max and n.finished and n.era = first.era and n.snapshot is not null)
+      order by n.no desc limit 1
+    );
   end if;
+  from_id := greatest(place.after, first.after);
 
-  with page as materialized (
+  with late as materialized (
+    select * from tenure.late_rows(first.era, first.before, last.snapshot, from_id, least(first.floor, last.upto), rows_max)
+  ), page as materialized (
     select g.id, date_bin('1 minute', g.at, 'epoch') as minute, g.at, g.event, g.lease, g.jobs
     from (
-      -- Each by the transaction: the id alone would lead through everything that is left of the journal.
-      (select * from tenure.journal
-       where xid >= pg_snapshot_xmax(coalesce(before, '1:1:')) and xid < coalesce(pg_snapshot_xmax(last.snapshot), '9223372036854775807') offset 0)
+      select * from late
       union all
-      (select * from tenure.journal where xid = any (array(select pg_snapshot_xip(before))) offset 0)
+      (select * from tenure.journal
+       where id > greatest(from_id, first.floor) and id <= last.upto and era = first.era
+         and (last.snapshot is null or pg_visible_in_snapshot(xid, last.snapshot))
+       order by id limit rows_max - (select count(*) from late))
     ) g
-    where g.era = first.era and (last.snapshot is null or pg_visible_in_snapshot(g.xid, last.snapshot)) and g.id > place.after
     order by g.id
     limit rows_max
   ), taken as materialized (

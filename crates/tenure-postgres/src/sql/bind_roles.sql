@@ -12,6 +12,7 @@ begin
   revoke all on all sequences in schema tenure from tenure_api, tenure_producer, tenure_worker, tenure_operator, tenure_reader;
   grant usage on schema tenure to tenure_api, tenure_producer, tenure_worker, tenure_operator, tenure_reader;
   grant usage, select on sequence tenure.lease_no_seq to tenure_worker, tenure_operator;
+  grant select on sequence tenure.journal_id_seq to tenure_worker, tenure_operator;
 
   for right_of in select * from (values
     -- A tenant of the API. Its rows only, see below; of what is shared a name.

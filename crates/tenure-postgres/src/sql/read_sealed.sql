@@ -1,12 +1,14 @@
--- read_sealed.sql: journal rows visible in one snapshot and not in the one before, in id order. Zero rows: no more.
---   $1 era, $2 snapshot before, $3 snapshot, $4 after this id, $5 limit
+-- read_sealed.sql: journal rows of one seal (columns of tenure.seal), in id order. Zero rows: no more.
+--   $1 era, $2 before, $3 floor, $4 snapshot or null, $5 after this id, $6 upto, $7 limit
+with late as materialized (
+  select * from tenure.late_rows($1::smallint, $2::text::pg_snapshot, $4::text::pg_snapshot, $5::bigint, least($3::bigint, $6::bigint), $7::bigint)
+)
 select id, at, worker, actor, event, lease, jobs, reason, case when details is not null then tenure.json_shown(details) end as details
 from (
-  select * from tenure.journal
-  where xid >= pg_snapshot_xmax($2::text::pg_snapshot) and xid < pg_snapshot_xmax($3::text::pg_snapshot)
+  select * from late
   union all
-  select * from tenure.journal where xid = any (array(select pg_snapshot_xip($2::text::pg_snapshot)))
+  (select * from tenure.journal
+   where id > greatest($3, $5) and id <= $6 and era = $1 and ($4 is null or pg_visible_in_snapshot(xid, $4::pg_snapshot))
+   order by id limit $7 - (select count(*) from late))
 ) j
-where era = $1::smallint and pg_visible_in_snapshot(xid, $3::text::pg_snapshot) and id > $4::bigint
 order by id
-limit $5::bigint

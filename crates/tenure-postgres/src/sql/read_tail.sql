@@ -1,11 +1,12 @@
--- read_tail.sql: journal rows of an era that no seal up to this snapshot covers, in id order. Zero rows: no more.
---   $1 era, $2 last snapshot, $3 after this id, $4 limit
+-- read_tail.sql: journal rows that no seal covers, after the last seal (columns of tenure.seal), in id order. Zero rows: no more.
+--   $1 era, $2 before, $3 floor, $4 snapshot or null, $5 upto, $6 after this id, $7 limit
 select id, at, worker, actor, event, lease, jobs, reason, case when details is not null then tenure.json_shown(details) end as details
 from (
-  select * from tenure.journal where xid >= pg_snapshot_xmax($2::text::pg_snapshot)
+  select * from tenure.late_rows($1::smallint, $2::text::pg_snapshot, $4::text::pg_snapshot, greatest($5::bigint, $6::bigint), $3::bigint, $7::bigint)
   union all
-  select * from tenure.journal where xid = any (array(select pg_snapshot_xip($2::text::pg_snapshot)))
+  select * from tenure.late_rows($1, coalesce($4, '1:1:')::pg_snapshot, null, $6, greatest($3, $5), $7)
+  union all
+  (select * from tenure.journal where id > greatest($3, $5, $6) order by id limit $7)
 ) j
-where era = $1::smallint and id > $3::bigint
 order by id
-limit $4::bigint
+limit $7

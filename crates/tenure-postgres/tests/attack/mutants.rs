@@ -128,7 +128,7 @@ const MUTANTS: &[(&str, Cut, &str)] = &[
         statement("read_sealed", "order by id", "order by xid, id"),
         "a_late_requeue_is_sealed_where_it_happened"),
     ("seals up to the oldest open transaction",
-        statement("open_seal", "pg_current_snapshot()::text", "format('%s:%s:', pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmin(pg_current_snapshot()))"),
+        statement("open_seal", "select pg_current_snapshot() as here", "select format('%s:%s:', pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmin(pg_current_snapshot()))::pg_snapshot as here"),
         "an_open_transaction_stops_no_seal"),
     ("reclaim that waits for leases",
         Cut::Function("reclaim", &[("for update skip locked", "for update")]),

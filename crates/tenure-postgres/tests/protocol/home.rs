@@ -9,11 +9,11 @@ use tenure_contract::fixture::success;
 use tenure_contract::postgres_server::{Options, Postgres, psql};
 use tenure_core::{JobId, Json, KindName, LeaseNo, NewJob, QueueName};
 use tenure_postgres::{PgOptions, PgStore};
-use tenure_store::audit::{self, Finding, Report};
+use tenure_store::audit::{self, Report};
 use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended};
 use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError};
 
-use crate::scene::{Scene, number, real_now, run, text};
+use crate::scene::{Scene, real_now, run, text};
 
 /// So many transactions that a new cluster does not reach them.
 const BURN: &str = "do $$ begin for i in 1..5000 loop perform pg_current_xact_id(); commit; end loop; end $$";
@@ -54,7 +54,7 @@ async fn assert_new_era(store: &PgStore, last: LeaseNo) {
     let boundaries: Vec<String> =
         store.list_seals(0, 10).await.expect("list").into_iter().map(|seal| seal.boundary).collect();
     let eras: Vec<&str> = boundaries.iter().map(|boundary| boundary.split_once('/').expect("era/snapshot").0).collect();
-    assert_eq!((eras, boundaries[1].as_str()), (vec!["1", "1", "2"], "1/rest"));
+    assert_eq!((eras, boundaries[1].starts_with("1/rest/")), (vec!["1", "1", "2"], true));
 }
 
 /// Red when the identity of the cluster is not stored or not compared.
@@ -95,24 +95,21 @@ async fn a_dump_restored_into_a_younger_cluster_goes_on_in_a_new_era() {
     assert_new_era(&store, last).await;
 }
 
-/// The mutant: who makes the store believe that it is at home gets rows that no new seal holds. They fall under seals
-/// that were closed long before them.
+/// The mutant: a store that believes it is at home loses the row that was not sealed when the dump was made. Its xid lies
+/// above every snapshot of the younger cluster, so it is under no seal.
 #[tokio::test]
-async fn a_restored_database_that_is_not_rehomed_seals_nothing_new() {
+async fn a_restored_database_that_is_not_rehomed_loses_its_unsealed_rows() {
     let scene = Scene::new().await;
     let client = scene.client().await;
     run(&client, BURN).await;
     history(&scene).await;
-    assert!(scene.audit().await.findings.is_empty());
-    let seals = number(&client, "select count(*) from tenure.seal").await;
     let younger = Postgres::start(&Options::default()).expect("start another cluster");
     let url = restore(&scene.database.url, &younger, &scene.database.name);
     psql(&url, "update tenure.home set system_identifier = (select system_identifier from pg_control_system())")
         .expect("forge");
     let store = PgStore::connect(&url, PgOptions::default()).await.expect("connect");
     let (_, report) = run_one_and_audit(&store).await;
-    assert_eq!((report.seals, report.tail), (seals, 0), "{report:#?}");
-    assert!(matches!(report.findings[..], [Finding::RowsChanged { no: 1, .. }]), "{report:#?}");
+    assert_eq!((report.rows, report.tail), (4, 0), "two and two of five: {report:#?}");
 }
 
 /// Dumps a database and restores it into another cluster in one transaction; answers its URL there.

@@ -28,6 +28,7 @@ mod user_tx;
 
 mod home;
 mod sealing;
+mod sealing_in_parts;
 mod tampering;
 
 mod unreadable;
