@@ -3,6 +3,7 @@
 mod backlog;
 mod blocked;
 mod broker;
+mod bulk_act;
 mod cancels;
 mod database_clock;
 mod disk;
@@ -72,6 +73,7 @@ pub const ROWS: &[Row] = &[
     unconfirmed::ROW,
     values::ROW,
     runs::PAGES,
+    bulk_act::ROW,
 ];
 
 /// Runs a row small, prints what it says, and panics unless it held: a test.

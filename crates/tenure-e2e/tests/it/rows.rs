@@ -217,3 +217,8 @@ fn a_repeat_is_not_acknowledged_before_the_standby_has_it() {
 fn values_that_grow_in_the_database_are_refused_and_slow_no_other_tenant() {
     hold("F55");
 }
+
+#[test]
+fn one_statement_that_cancels_very_many_jobs_is_sealed_in_parts() {
+    hold("F57");
+}
