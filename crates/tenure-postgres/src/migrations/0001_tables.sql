@@ -282,6 +282,7 @@ create table tenure.unique_key (
   primary key (tenant, scope, key),
   check ((policy = 4) = (expires_at is not null))
 );
+create index unique_key_expires on tenure.unique_key (expires_at) where expires_at is not null;
 
 -- The holder of a running job is asked to stop. Met by the holder, by reclaim, or by the next claim.
 create table tenure.cancel_request (

@@ -27,6 +27,11 @@ begin
   return true;
 end $$;
 
+-- An id below every id with this time or a later one.
+create function tenure.id_at(_at timestamptz) returns uuid language sql immutable parallel safe as $$
+  select rpad(lpad(to_hex(greatest(floor(extract(epoch from _at) * 1000), 0)::bigint), 12, '0'), 32, '0')::uuid
+$$;
+
 -- Where a job stands; null: there is no such job (any more).
 create function tenure.state_of(_job uuid) returns text language sql stable as $$
   select coalesce(

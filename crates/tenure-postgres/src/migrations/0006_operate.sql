@@ -172,19 +172,69 @@ begin
   end if;
 end $$;
 
--- Deletes a bounded batch of jobs that ended before _before. A job goes only when no lease named by its attempts exists:
--- a repeated report would be accepted anew, and reclaim would revive it. Freed keys go with their holder, others stay.
-create function tenure.prune(_before timestamptz, _dead_too boolean, _limit int, _now timestamptz default null) returns int language plpgsql as $$
-declare gone uuid[]; mine uuid[]; begin
-  select array_agg(p.job) into gone from (
-    select a.job from tenure.attempt a
-    where a.final and a.ended_at <= _before and (a.how <> 4 or _dead_too)
-      and not exists (select from tenure.attempt b join tenure.lease l on l.no = b.lease where b.job = a.job)
+-- Where the pruner looks next, in the order of attempts. The transaction that holds the row prunes; others leave.
+create table tenure.prune_mark (
+  job uuid not null,
+  lease bigint not null
+);
+create unique index prune_mark_one on tenure.prune_mark ((true));
+insert into tenure.prune_mark (job, lease) values ('00000000-0000-0000-0000-000000000000', 0);
+
+-- Deletes a bounded batch of jobs that ended before _before, and of keys whose window is over. A job goes only when no lease
+-- named by its attempts exists: a repeated report would be accepted anew, and reclaim would revive it. Freed keys go with
+-- their holder, others stay.
+--
+-- Looks at a bounded number of attempts, from the mark on, in the order of ids. Ids begin with their time, at most a day
+-- from the store's clock, so attempts of young jobs are never looked at. `offset 0` keeps a look-up by key a look-up by key.
+create function tenure.prune(_before timestamptz, _dead_too boolean, _limit int, _now timestamptz default null) returns int language plpgsql
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+declare
+  looked_max constant int := 10000;
+  mark record;
+  walk record;
+  gone uuid[];
+  mine uuid[];
+  moment timestamptz := coalesce(_now, clock_timestamp());
+  too_young uuid := tenure.id_at(_before + interval '1 day 1 second');
+begin
+  select m.job, m.lease into mark from tenure.prune_mark m for update skip locked;
+  if not found then return 0; end if;
+
+  delete from tenure.unique_key k where k.ctid = any (array(
+    select o.ctid from tenure.unique_key o where o.expires_at < moment order by o.expires_at limit _limit for update skip locked));
+
+  with looked as materialized (
+    select a.job, a.lease, a.how, a.final, a.ended_at from tenure.attempt a
+    where (a.job, a.lease) > (mark.job, mark.lease) and a.job < too_young
+    order by a.job, a.lease limit looked_max
+  ), found as materialized (
+    select c.job, c.lease from looked c
+    where c.final and c.ended_at <= _before and (c.how <> 4 or _dead_too)
+      and not exists (select from tenure.attempt b cross join lateral (select from tenure.lease l where l.no = b.lease offset 0) held where b.job = c.job offset 0)
       -- What a run may yet revive.
-      and not exists (select from tenure.partition p where p.job = a.job and p.state <> 2)
-      and not exists (select from tenure.run r where r.consolidate = a.job and r.state in (0, 1, 3))
-    order by a.job limit _limit for update skip locked
-  ) p;
+      and not exists (select from tenure.partition p where p.job = c.job and p.state <> 2 offset 0)
+      and not exists (select from tenure.run r where r.consolidate = c.job and r.state in (0, 1, 3) offset 0)
+    order by c.job, c.lease limit _limit
+  ), locked as (
+    select a.job from found f
+    cross join lateral (select o.job from tenure.attempt o where o.job = f.job and o.lease = f.lease for update skip locked) a
+  )
+  select (select array_agg(l.job order by l.job) from locked l) as jobs,
+    (select count(*) from found) as found, (select count(*) from looked) as looked,
+    o.job, o.lease
+  into walk
+  from (select 1) one
+  left join lateral (
+    (select f.job, f.lease from found f where (select count(*) from found) = _limit order by f.job desc, f.lease desc limit 1)
+    union all
+    (select k.job, k.lease from looked k where (select count(*) from found) < _limit order by k.job desc, k.lease desc limit 1)
+  ) o on true;
+  if walk.found = _limit or walk.looked = looked_max then
+    update tenure.prune_mark set job = walk.job, lease = walk.lease;
+  elsif mark.lease <> 0 or mark.job <> '00000000-0000-0000-0000-000000000000' then
+    update tenure.prune_mark set job = '00000000-0000-0000-0000-000000000000', lease = 0;
+  end if;
+  gone := walk.jobs;
   if gone is null then return 0; end if;
   -- Look again: a requeue that was committed after the statement above began has cleared the flag.
   select array_agg(a.job) into gone from tenure.attempt a where a.job = any (gone) and a.final;
@@ -200,13 +250,13 @@ declare gone uuid[]; mine uuid[]; begin
   if gone is null then return 0; end if;
   delete from tenure.unique_key k using tenure.job j
     where j.id = any (gone) and k.tenant = j.tenant and k.scope = j.unique_scope and k.key = j.unique_key and k.job = j.id
-      and case k.policy when 1 then true when 2 then tenure.state_of(k.job) <> 'succeeded' when 3 then false else k.expires_at < coalesce(_now, clock_timestamp()) end;
+      and case k.policy when 1 then true when 2 then tenure.state_of(k.job) <> 'succeeded' when 3 then false else k.expires_at < moment end;
   delete from tenure.cancel_request c where c.job = any (gone);
   delete from tenure.job_callback c where c.job = any (gone);
   delete from tenure.webhook_delivery d where d.job = any (gone);
   delete from tenure.operation o where o.id = any (gone);
   delete from tenure.attempt a where a.job = any (gone);
   delete from tenure.job j where j.id = any (gone);
-  insert into tenure.journal (at, event, jobs) values (coalesce(_now, clock_timestamp()), 5, gone);
+  insert into tenure.journal (at, event, jobs) values (moment, 5, gone);
   return cardinality(gone);
 end $$;

@@ -35,7 +35,7 @@ begin
     ('tenure_worker', 'select, insert, delete', 'job job_callback'),
     ('tenure_worker', 'select, delete', 'webhook_delivery operation'),
     ('tenure_worker', 'select, insert, update', 'queue gate run partition'),
-    ('tenure_worker', 'select, update', 'schedule run_fold usage_fold rollup_cursor'),
+    ('tenure_worker', 'select, update', 'schedule run_fold usage_fold rollup_cursor prune_mark'),
     ('tenure_worker', 'select, insert, update, delete', 'ready lease attempt unique_key cancel_request gate_event run_event schedule_fire usage_event usage_total rollup gate_rollup cache'),
     ('tenure_worker', 'select', 'jobs usage_unfolded usages violations'),
     -- Serves the API, and does what operators do: everything but to change what was written down.
@@ -44,7 +44,7 @@ begin
     ('tenure_operator', 'select, insert, delete', 'job job_callback'),
     ('tenure_operator', 'select, insert, update, delete', 'tenant queue gate_rule gate_rules gate gate_event worker ready lease attempt run partition run_event run_fold unique_key
       cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold webhook_endpoint webhook_delivery webhook_cursor operation rollup gate_rollup rollup_cursor
-      session'),
+      prune_mark session'),
     ('tenure_operator', 'select', 'jobs audit_log violations workers gates schedules runs partitions api_keys usage_unfolded usages webhook_endpoints webhook_deliveries operations'),
     -- People with a tool of their own. No payload, no result.
     ('tenure_reader', 'select', 'audit_log workers gates runs partitions api_keys usages webhook_deliveries operations'),

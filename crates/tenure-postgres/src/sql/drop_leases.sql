@@ -5,9 +5,10 @@ with empty as materialized (
   select l.no from tenure.lease l
   where l.no = any ($2::bigint[])
     and l.worker = $1::int
-    and not exists (
-      select from unnest(l.jobs) u (job)
-      where not exists (select from tenure.attempt a where a.job = u.job and a.lease = l.no)
+    -- Counted one by one: as an anti join, PostgreSQL 16 and later may read all attempts for each lease.
+    and cardinality(l.jobs) = (
+      select count(*) from unnest(l.jobs) u (job)
+      cross join lateral (select from tenure.attempt a where a.job = u.job and a.lease = l.no offset 0) ended
     )
   order by l.no for update skip locked
 ), dropped as (

@@ -17,7 +17,8 @@ pub(crate) struct Cost {
     pub(crate) scans: Vec<String>,
 }
 
-/// The server is also who reads its JSON: a node of the plan is an object with a `Node Type`. Rows are means per loop.
+/// The server is also who reads its JSON: a node of the plan is an object with a `Node Type`. Rows are means per loop,
+/// from PostgreSQL 18 on with decimals.
 const READ: &str = r#"
 with node as materialized (
   select n, (n ->> 'Actual Loops')::numeric as loops, (n ->> 'Actual Rows')::numeric as rows,
@@ -26,7 +27,7 @@ with node as materialized (
 ), scan as (
   select * from node where n ? 'Relation Name' and n ->> 'Node Type' like '%Scan'
 )
-select (select n ->> 'Actual Rows' from node limit 1),
+select (select ceil((n ->> 'Actual Rows')::numeric) from node limit 1),
   (select (n ->> 'Shared Hit Blocks')::bigint + (n ->> 'Shared Read Blocks')::bigint from node limit 1),
   ceil(sum((rows + removed) * loops)), ceil(sum(removed * loops)),
   string_agg(distinct (n ->> 'Node Type') || ' on ' || (n ->> 'Relation Name'), ',')

@@ -17,6 +17,7 @@ mod flat;
 mod flat_counts;
 mod flat_journal;
 mod flat_lists;
+mod flat_upkeep;
 
 mod snapshot;
 mod snapshot_functions;

@@ -43,8 +43,19 @@ async fn snapshot_of_complete_in() {
 #[tokio::test]
 async fn snapshot_of_fold_rollups() {
     let sealed = "insert into tenure.journal (at, event, lease, jobs) values (now(), 1, 1, '{}');
-        insert into tenure.seal (no, era, snapshot, rows, prev, hash) values (1, 1, pg_current_snapshot(), 1, sha256('a'), sha256('b'))";
+        insert into tenure.seal (no, era, before, floor, snapshot, after, upto, rows, prev, hash)
+          values (1, 1, '1:1:', 0, pg_current_snapshot(), 0, 1, 1, sha256('a'), sha256('b'))";
     inside("fold_rollups", sealed, "select from tenure.fold_rollups(100, '{1000}', null)").await;
+}
+
+#[tokio::test]
+async fn snapshot_of_prune() {
+    let ended = "with j as (
+          insert into tenure.job (id, created_at, run_at, tenant, queue, kind, payload)
+          values ('01900000-0000-7000-8000-000000000001', now(), now(), 1, 1, 'noop', '{}') returning id
+        )
+        insert into tenure.attempt (job, lease, ended_at, attempt, how, final) select id, 1, now(), 1, 1, true from j";
+    inside("prune", ended, "select from tenure.prune(now(), false, 100)").await;
 }
 
 /// Runs a call and compares the plans of all statements inside.

@@ -1,11 +1,14 @@
 //! Unique keys: endings touch none, and one that is taken over is taken over once (S6).
 
+use std::time::Duration;
+
 use tenure_contract::fixture::requeue;
 use tenure_core::unique::Policy;
 use tenure_core::{JobId, NewJob, State, Unique};
 use tenure_postgres::tx;
 use tenure_store::enqueue::Enqueued;
-use tenure_store::{JobStore, StoreError};
+use tenure_store::operate::PruneJobs;
+use tenure_store::{AdminStore, JobStore, StoreError};
 use tokio_postgres::Client;
 
 use crate::scene::{Scene, complete_in, failure, mutate, number, pid, run, soon, until_blocked};
@@ -169,4 +172,24 @@ async fn a_requeue_that_only_locks_its_key_gives_two_active_jobs() {
     let answer = enqueue_with_a_snapshot_before_the_requeue(&scene, "repeatable read").await;
     assert!(matches!(answer.as_deref(), Ok([Enqueued::Created(_)])), "{answer:?}");
     assert_eq!(active_jobs(&look).await, 2);
+}
+
+/// Idempotency keys and windows of jobs that wait for a long time, or are gone. Red when keys go with their jobs only.
+#[tokio::test]
+async fn a_prune_frees_keys_whose_window_is_over_whatever_became_of_their_jobs() {
+    let scene = Scene::new().await;
+    let client = scene.client().await;
+    let enqueue = "select count(e.created)::bigint from generate_series(1, 300) i cross join lateral
+        tenure.enqueue('noop', idempotency_key => case when i <= 150 then 'i' || i end, unique_key => case when i > 150 then 'w' || i end,
+          unique_policy => case when i > 150 then 'window' end, unique_window => case when i > 150 then interval '1 hour' end) e";
+    assert_eq!(number(&client, &format!("({enqueue})")).await, 300);
+    let keys = "select count(*) from tenure.unique_key";
+    let prune = PruneJobs { older_than: Duration::from_secs(60), dead_too: false, limit: 200 };
+    assert_eq!(scene.store.prune_jobs(prune.clone()).await.expect("prune"), 0);
+    assert_eq!(number(&client, keys).await, 300, "none is over");
+    scene.advance(Duration::from_secs(2 * 86_400));
+    for left in [100, 0] {
+        assert_eq!(scene.store.prune_jobs(prune.clone()).await.expect("prune"), 0, "no job has ended");
+        assert_eq!(number(&client, keys).await, left);
+    }
 }
