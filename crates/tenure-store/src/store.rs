@@ -332,7 +332,9 @@ pub trait AdminStore: Send + Sync {
     /// typing error must not look like a pause. Jobs and [`set_queue`](Self::set_queue) make queues.
     async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError>;
 
-    /// Deletes jobs that ended long ago, a bounded batch; answers how many.
+    /// Deletes jobs that ended long ago, a bounded batch, and frees keys whose window is over; answers how many jobs. A call
+    /// looks at a bounded number of attempts, the next one goes on there. Fewer than the limit: that is all for now, or
+    /// another session prunes.
     async fn prune_jobs(&self, request: PruneJobs) -> Result<u64, StoreError>;
 
     /// Looks for broken invariants, at most `limit`. An empty answer is the only good one.

@@ -27,9 +27,9 @@ const FILL: &str = "insert into tenure.queue (name) values ('bulk');
     with j as (
       insert into tenure.job (id, created_at, run_at, tenant, queue, kind, payload)
       select tenure.new_id(), now(), now() + interval '1 day', 1, q.id, 'noop', '{}'
-      from tenure.queue q, generate_series(1, :jobs) where q.name = 'bulk' returning id, run_at, queue
+      from tenure.queue q, generate_series(1, :jobs) where q.name = 'bulk' returning id, run_at, queue, priority
     )
-    insert into tenure.ready (run_at, job, queue) select run_at, id, queue from j;
+    insert into tenure.ready (run_at, job, queue, priority) select run_at, id, queue, priority from j;
     analyze tenure.job, tenure.ready";
 const CANCEL: &str = "set statement_timeout = 0;
     select count(tenure.cancel(r.job, actor => 'bulk')) from tenure.ready r join tenure.queue q on q.id = r.queue where q.name = 'bulk'";
@@ -38,7 +38,7 @@ const COUNTED: &str = "select coalesce(sum(canceled), 0) from tenure.rollup wher
 const SEALED: &str = "select coalesce(sum(rows), 0) from tenure.seal";
 
 async fn run(size: Size) -> Report {
-    let (jobs, most_kills) = size.pick((20_000_u64, 4), (2_000_000, 40));
+    let (jobs, most_kills) = size.pick((20_000_u64, 4), (200_000, 20));
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", Duration::from_secs(2)).await;
     stage.sql(&FILL.replace(":jobs", &jobs.to_string()));
@@ -70,8 +70,8 @@ async fn run(size: Size) -> Report {
             workers[at] = stage.worker(&name, &["--queue", "default=4"]);
         }
     }
-    // Figures follow in parts, too. All of two million take minutes, so the full run waits for a part of them.
-    let figures = size.pick(jobs, jobs / 20);
+    // Figures follow in parts, too. All of them take minutes, so the full run waits for some.
+    let figures = size.pick(jobs, jobs / 10);
     loop {
         let before = number(&stage, COUNTED);
         if before >= figures {
@@ -95,7 +95,7 @@ async fn run(size: Size) -> Report {
         format!("every cancel is in the sealed record once: {canceled_rows} of {jobs}"),
     );
     report.line(line);
-    report.bite(kills, size.pick(1, 20), "sealers killed while rows waited for their seal");
+    report.bite(kills, size.pick(1, 5), "sealers killed while rows waited for their seal");
     report
 }
 

@@ -147,7 +147,7 @@ const MUTANTS: &[(&str, Cut, &str)] = &[
         statement("end_jobs", "for key share", ""),
         "a_slow_report_finds_its_job_ended"),
     ("prune without a look at leases",
-        Cut::Function("prune", &[("and not exists (select from tenure.attempt b join tenure.lease l on l.no = b.lease where b.job = a.job)", "")]),
+        Cut::Function("prune", &[("and not exists (select from tenure.attempt b cross join lateral (select from tenure.lease l where l.no = b.lease offset 0) held where b.job = c.job offset 0)", "")]),
         "a_job_outlives_its_lease"),
     ("prune that waits for keys",
         Cut::Function("prune", &[("for update of k skip locked", "for update of k")]),

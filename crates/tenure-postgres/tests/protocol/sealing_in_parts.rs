@@ -87,6 +87,7 @@ async fn sealing_a_large_act_reads_each_row_at_most_twice() {
     let seals = seal_all(&scene).await;
     assert_eq!(seals.len(), 10, "{seals:#?}");
     let read = entries_read(&other).await - before;
+    println!("{read} index entries read for 50,100 rows");
     // Besides the rows: one look for each transaction that was in flight, for each page.
     assert!(read <= 2 * 50_100 + 1_000, "{read} index entries read for 50,100 rows");
     assert_each_row_sealed_once(&scene, &other).await;
