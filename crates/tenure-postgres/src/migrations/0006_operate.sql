@@ -187,7 +187,7 @@ insert into tenure.prune_mark (job, lease) values ('00000000-0000-0000-0000-0000
 -- Looks at a bounded number of attempts, from the mark on, in the order of ids. Ids begin with their time, at most a day
 -- from the store's clock, so attempts of young jobs are never looked at. `offset 0` keeps a look-up by key a look-up by key.
 create function tenure.prune(_before timestamptz, _dead_too boolean, _limit int, _now timestamptz default null) returns int language plpgsql
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
+  set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   looked_max constant int := 10000;
   mark record;
