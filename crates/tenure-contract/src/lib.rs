@@ -40,7 +40,7 @@ pub mod stories;
 pub mod model;
 pub mod sink;
 
-pub use tenure_cluster::{pgbouncer, postgres_server, test_database};
+pub use tenure_cluster::{pgbouncer, postgres_backup, postgres_server, test_database};
 
 pub use fixture::Fixture;
 pub use harness::{CaseFn, clock_at_start, run_case};
