@@ -14,7 +14,15 @@ use tenure_store::{AdminStore, Store, StoreError};
 
 use crate::lane::Urgency;
 use crate::store::SqliteStore;
-use crate::{migrate, prune, queue, usage, violations, worker};
+use crate::{home, migrate, prune, queue, usage, violations, worker};
+
+impl SqliteStore {
+    /// Makes a copied or restored file safe to work with: the numbers of leases, journal rows and workers leap over all that
+    /// its original could have drawn since, so that a report of before is refused. Writes `rehomed` to the journal.
+    pub async fn rehome(&self) -> Result<(), StoreError> {
+        self.write(Urgency::Verb, home::leap_numbers).await
+    }
+}
 
 #[async_trait]
 impl AdminStore for SqliteStore {

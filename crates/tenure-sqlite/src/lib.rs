@@ -26,6 +26,7 @@
 //! - `gate`, `lines`: what shared resources let through, and the lines inside a queue
 //! - `schedule`: what asks for a job again and again
 //! - `journal`, `queue`, `worker`, `cache`, `prune`, `migrate`, `violations`, `wake`: the record, upkeep and wake-ups
+//! - `home`: a copied or restored file goes on with numbers of its own
 //! - `mutants`: the fence predicates that a test may drop (feature `mutants`)
 
 pub mod sink;
@@ -68,6 +69,7 @@ mod access;
 mod admin;
 mod cache;
 mod delivery;
+mod home;
 mod journal;
 mod migrate;
 mod operation;

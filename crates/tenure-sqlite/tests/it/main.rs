@@ -12,6 +12,7 @@ mod fences;
 mod fences_in_contract;
 mod files;
 mod full_disk;
+mod home;
 mod invariants;
 mod keys;
 mod large;
