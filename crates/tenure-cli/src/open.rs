@@ -79,14 +79,19 @@ fn nothing_at(path: &Path, origin: &Origin, what: &str) -> Failure {
     Failure::new("schema", exit::STORE, format!("{what} {path}")).hint(hint)
 }
 
-/// Begins a new era of a journal that was restored into another cluster.
-pub(crate) async fn rehome(location: &Setting<Location>) -> Result<(), Failure> {
+/// Makes a restored database or a copy safe to work with: stored positions are reset, and numbers leap. Without `leap` only a
+/// database that came from another cluster.
+pub(crate) async fn rehome(location: &Setting<Location>, leap: bool) -> Result<(), Failure> {
     match &location.value {
-        Location::Sqlite(_) => {
-            let message = format!("{} needs no new home: an SQLite file is at home wherever it lies", location.value);
-            Err(Failure::new("conflict", exit::REFUSED, message))
+        Location::Sqlite(path) if leap => {
+            Ok(SqliteStore::open(path, SqliteOptions::default()).map_err(Failure::from)?.rehome().await?)
         }
-        Location::Postgres(url) => Ok(PgStore::rehome(url, PgOptions::default()).await?),
+        Location::Sqlite(_) => {
+            let message = format!("{} is an SQLite file: it does not know where it came from", location.value);
+            let hint = "If it was copied, or restored from a backup: `tenure migrate rehome --leap`.";
+            Err(Failure::new("conflict", exit::REFUSED, message).hint(hint))
+        }
+        Location::Postgres(url) => Ok(PgStore::rehome(url, leap).await?),
     }
 }
 

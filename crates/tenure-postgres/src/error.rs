@@ -41,6 +41,7 @@ pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
         "TN001" | "TN002" | "TN409" => Some(StoreError::Conflict(message.to_owned())),
         "TN429" => Some(StoreError::Full(message.to_owned())),
         "TN412" => Some(mismatch(message)),
+        "TN421" => Some(StoreError::Schema(message.to_owned())),
         "TN422" => Some(StoreError::Invalid(input(message))),
         "3F000" | "42P01" | "42883" | "42703" => {
             Some(StoreError::Schema(format!("the schema is missing or too old ({message}): run `tenure migrate`")))

@@ -13,6 +13,7 @@ use tenure_store::record::Migration;
 use tokio_postgres::IsolationLevel;
 use tokio_postgres::types::Type;
 
+use crate::call::Failed;
 use crate::error::{is_locked_out, translate};
 use crate::peer::Peer;
 use crate::pool::Desk;
@@ -58,6 +59,7 @@ pub const STEPS: &[Step] = migrations! {
     17 "0017_operations"
     18 "0018_pages"
     19 "0019_rollups"
+    20 "0020_home"
 };
 
 /// The key of the advisory lock that makes one starter wait for the other.
@@ -130,10 +132,14 @@ impl PgStore {
             sql: "select (select max(version) from tenure.migration) as version, h.system_identifier as home, c.system_identifier as here
                   from pg_control_system() c left join lateral (select system_identifier from tenure.home order by era desc limit 1) h on true",
         };
-        let rows = match self.call(Desk::Long, LOOK, &[]).await {
-            // Nothing there yet: `migrate` will make it.
-            Err(StoreError::Schema(_)) => return Ok(()),
-            rows => rows?,
+        let rows = match self.try_call(Desk::Long, LOOK, &[]).await {
+            Ok(rows) => rows,
+            Err(Failed::Said(error)) => match translate(error) {
+                // Nothing there yet: `migrate` will make it.
+                StoreError::Schema(_) => return Ok(()),
+                error => return Err(error),
+            },
+            Err(Failed::Other(error)) => return Err(error),
         };
         let Some(row) = rows.first() else { return Ok(()) };
         let known = newest();
@@ -153,40 +159,24 @@ impl PgStore {
         Ok(())
     }
 
-    /// Begins a new era of the journal in the cluster the database lives in now.
-    pub async fn rehome(url: &str, options: crate::PgOptions) -> Result<(), StoreError> {
+    /// Begins a new era of the journal in the cluster the database lives in now: transaction ids that are stored are reset, and
+    /// numbers leap over all that could have been drawn (`tenure.positions()`). With `leap` also where the cluster seems to be
+    /// the same: for a clone, and for a backup that kept its timeline. `Conflict` at home without `leap`.
+    ///
+    /// There is no deadline: tables are read as a whole for their largest numbers.
+    pub async fn rehome(url: &str, leap: bool) -> Result<(), StoreError> {
         let (client, connection) = {
             let target = crate::tls::target(url)?;
             target.config.connect(target.tls).await.map_err(|error| Peer::of(&target.config).explain(&error))?
         };
         let driver = tokio::spawn(connection);
-        let moved = tokio::time::timeout(options.long_deadline, client.batch_execute(REHOME)).await;
+        let moved = client.query_typed("select tenure.rehome($1)", &[(&leap, Type::BOOL)]).await;
         drop(client);
-        // The connection ends with its client; what it says last is of no interest.
+        // The connection ends with its client; its last message is of no interest.
         let _ended = driver.await;
-        moved.map_err(|_| crate::call::late(options.long_deadline))?.map_err(translate)
+        moved.map(drop).map_err(translate)
     }
 }
-
-const REHOME: &str = "
-    do $$
-    declare next smallint; begin
-      perform pg_advisory_xact_lock(0);
-      if (select system_identifier from tenure.home order by era desc limit 1) = (select system_identifier from pg_control_system()) then
-        raise exception 'this database is at home already' using errcode = 'TN409';
-      end if;
-      select max(era) + 1 into next from tenure.home;
-      insert into tenure.home (era, system_identifier, journal_after)
-        select next, system_identifier, (select coalesce(max(g.id), 0) from tenure.journal g) from pg_control_system();
-      -- Ids that are in the journal are not drawn again: rows of the new era have larger ones.
-      perform setval('tenure.journal_id_seq', greatest(nextval('tenure.journal_id_seq'), (select max(g.id) from tenure.journal g)));
-      execute replace(pg_get_functiondef('tenure.stamp_journal'::regproc), 'new.era := ' || next - 1 || ';', 'new.era := ' || next || ';');
-      insert into tenure.journal (at, event, jobs, actor) values (clock_timestamp(), 9, '{}', session_user);
-      -- Numbers drawn after the backup was taken are in workers' hands; none of them may be drawn again.
-      perform setval('tenure.lease_no_seq', nextval('tenure.lease_no_seq') + 1000000);
-      -- Transaction ids start anew: what gates have folded is no place to begin any more.
-      update tenure.gate set folded_to = '0';
-    end $$";
 
 enum Stopped {
     Said(tokio_postgres::Error),

@@ -4,10 +4,12 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use deadpool_postgres::{PoolError, TimeoutType};
+use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use tenure_store::StoreError;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
+
+use crate::error::translate;
 
 /// The port of a URL without one.
 const PORT_DEFAULT: u16 = 5_432;
@@ -45,6 +47,8 @@ impl Peer {
     pub(crate) fn no_connection(&self, error: PoolError, deadline: Duration, connections_max: usize) -> StoreError {
         let why = match error {
             PoolError::Backend(error) => return self.explain(&error),
+            // The session was opened; the database is not the one that it claims to be.
+            PoolError::PostCreateHook(HookError::Backend(error)) => return translate(error),
             PoolError::Timeout(TimeoutType::Wait) => {
                 format!("all {connections_max} connections were in use for {} ms", deadline.as_millis())
             }

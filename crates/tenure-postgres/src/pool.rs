@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use tenure_store::StoreError;
+use tokio_postgres::error::SqlState;
 
 use crate::options::{Mode, PgOptions};
 use crate::peer::Peer;
@@ -109,8 +110,24 @@ fn pool(target: &Target, options: &PgOptions, desk: Desk) -> Result<Pool, StoreE
             format!("set default_transaction_isolation = 'read committed'; {}", desk.settings(options, "set"));
         builder = builder.post_create(Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
             let settings = settings.clone();
-            Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
+            Box::pin(async move {
+                client.batch_execute(&settings).await.map_err(HookError::Backend)?;
+                check_home(client).await.map_err(HookError::Backend)
+            })
         }));
     }
     builder.build().map_err(StoreError::unavailable)
+}
+
+/// Looks whether a new session leads to the cluster that the database belongs to, and follows its timeline before anything
+/// else: the server behind an address may be another one than before. The database checks again at each number it draws; here
+/// no open transaction keeps others waiting.
+async fn check_home(client: &tokio_postgres::Client) -> Result<(), tokio_postgres::Error> {
+    // Not set up yet, by an older program, or not for this user.
+    const UNKNOWN: [SqlState; 3] =
+        [SqlState::INVALID_SCHEMA_NAME, SqlState::UNDEFINED_FUNCTION, SqlState::INSUFFICIENT_PRIVILEGE];
+    match client.batch_execute("select tenure.check_home()").await {
+        Err(error) if error.code().is_some_and(|code| UNKNOWN.contains(code)) => Ok(()),
+        checked => checked,
+    }
 }

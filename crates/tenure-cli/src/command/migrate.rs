@@ -47,32 +47,43 @@ enum MigrateCommand {
         after_help = "Examples:\n  tenure migrate dry-run\n  tenure migrate dry-run --roles | psql $DATABASE_URL"
     )]
     DryRun,
-    /// Begin a new era of the journal, after the database was restored into another Postgres cluster
+    /// Make a restored or copied database safe to work with
     #[command(after_help = REHOME_HELP)]
-    Rehome,
+    Rehome {
+        /// Also where the database cannot see that it is a copy: a clone, a restored backup, an SQLite file
+        #[arg(long)]
+        leap: bool,
+    },
 }
 
 const REHOME_HELP: &str = "\
 Examples:
-  tenure --database postgres://localhost/app migrate rehome
+  tenure --database postgres://localhost/app migrate rehome          a dump in another cluster
+  tenure --database postgres://localhost/app migrate rehome --leap   a clone, or a restored backup
+  tenure --database ./restored.db migrate rehome --leap              a copied SQLite file
 
-Transaction ids begin anew in another cluster, so seals made there could miss rows:
-every other command refuses to work until this was run once.";
+In another Postgres cluster transaction ids begin anew: every other command refuses to work until
+`rehome` was run once. A clone, and a backup that is restored in place, cannot be told from the
+original: with --leap, lease numbers go on far above all that the original has given out, so that
+workers of before are refused. Stop the workers of the database first, and run it before others start.
+After the promotion of a standby and after a recovery to a point in time nothing has to be run.";
 
 pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Answer, Failure> {
     let place = session.settings.location.value.to_string();
     if args.roles {
-        if matches!(args.what, Some(MigrateCommand::Status | MigrateCommand::Rehome)) {
+        if matches!(args.what, Some(MigrateCommand::Status | MigrateCommand::Rehome { .. })) {
             return Err(Failure::usage("usage", "--roles goes with `up` and `dry-run`"));
         }
         // Before anything is changed.
         open::postgres(&session.settings.location)?;
     }
-    if let Some(MigrateCommand::Rehome) = args.what {
-        open::rehome(&session.settings.location).await?;
+    if let Some(MigrateCommand::Rehome { leap }) = args.what {
+        open::rehome(&session.settings.location, leap).await?;
         match session.out.is_json() {
             true => session.out.json(&json!({ "store": place, "rehomed": true }))?,
-            false => session.out.line(format!("{place} is at home here; its journal goes on in a new era.")),
+            false => session
+                .out
+                .line(format!("{place} is at home here; lease numbers go on far above all that were given out.")),
         }
         return Ok(Answer::Done);
     }
@@ -91,7 +102,7 @@ pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Ans
         _ => open::open(&session.settings.location).await?,
     };
     let (key, mut migrations) = match args.what {
-        None | Some(MigrateCommand::Up | MigrateCommand::Rehome) => ("applied", store.migrate().await?),
+        None | Some(MigrateCommand::Up | MigrateCommand::Rehome { .. }) => ("applied", store.migrate().await?),
         Some(MigrateCommand::Status) => ("migrations", store.list_migrations().await?),
         Some(MigrateCommand::DryRun) => ("missing", store.list_migrations().await?),
     };

@@ -87,6 +87,27 @@ fn a_restored_database_is_refused_until_it_is_rehomed() {
     assert_eq!(place.json(&["audit", "verify", "--seal"])["findings"], json!([]));
 }
 
+/// Red when `--leap` is refused at home, or leaps nothing.
+#[test]
+fn a_clone_leaps_though_it_seems_to_be_at_home() {
+    let server = Server::new();
+    let place = &server.place;
+    assert_eq!(place.run(&["migrate"]).code, 0);
+    let refused = place.run(&["migrate", "rehome"]);
+    assert!(refused.code == 1 && refused.err.contains("--leap"), "{refused:?}");
+    assert_eq!(place.json(&["migrate", "rehome", "--leap"])["rehomed"], true);
+    let drawn = psql(&server.database.url, "select last_value from tenure.lease_no_seq").unwrap();
+    assert!(drawn.parse::<i64>().unwrap() >= 1 << 40, "{drawn}");
+    assert!(place.json(&["audit", "list"]).to_string().contains("\"rehomed\""));
+
+    let file = Place::new();
+    file.enqueue(&["a"]);
+    let refused = file.run(&["migrate", "rehome"]);
+    assert!(refused.code == 1 && refused.err.contains("--leap"), "{refused:?}");
+    assert_eq!(file.json(&["migrate", "rehome", "--leap"])["rehomed"], true);
+    assert!(file.json(&["audit", "list"]).to_string().contains("\"rehomed\""));
+}
+
 #[test]
 fn dead_letters_are_grouped_and_requeued() {
     let server = Server::new();

@@ -4,14 +4,30 @@
 -- exists; otherwise its final attempt row says how it ended. There are no foreign keys between the hot tables: each
 -- would lock a shared row per job. What they would guard is checked by tenure.violations.
 
--- The cluster this database lives in. Restored elsewhere, transaction ids start anew and sealing would miss rows.
+-- The cluster that this database lives in, one row per era; the newest row is valid. In another cluster transaction ids
+-- start anew, and sealing would miss rows. On another timeline the sequences may be older than the numbers that workers hold.
 create table tenure.home (
   era smallint primary key,
   system_identifier bigint not null,
+  -- The timeline of the numbers that are drawn now (tenure.follow_timeline).
+  timeline bigint not null,
   since timestamptz not null default clock_timestamp(),
   -- Journal rows of this era have larger ids, rows of the eras before have no larger ones.
   journal_after bigint not null default 0
 );
+
+-- The timeline that this server writes. pg_walfile_name is right from the moment of a promotion on; pg_control_checkpoint
+-- says the old timeline until the next checkpoint, and is asked only where the server refuses the other function.
+-- pg_walfile_name is declared immutable: with a constant in place of the position, a plan would keep its answer for ever.
+do $$ begin
+  perform pg_walfile_name(pg_current_wal_insert_lsn());
+  execute $f$
+    create function tenure.timeline() returns bigint language sql volatile as
+      'select (''x'' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint' $f$;
+exception when feature_not_supported or insufficient_privilege or undefined_function then
+  execute $f$
+    create function tenure.timeline() returns bigint language sql volatile as 'select timeline_id::bigint from pg_control_checkpoint()' $f$;
+end $$;
 
 create table tenure.tenant (
   id int generated always as identity primary key,
@@ -331,6 +347,6 @@ create table tenure.seal (
   hash bytea not null unique check (length(hash) = 32)
 );
 
-insert into tenure.home (era, system_identifier) select 1, system_identifier from pg_control_system();
+insert into tenure.home (era, system_identifier, timeline) select 1, system_identifier, tenure.timeline() from pg_control_system();
 insert into tenure.tenant (name) values ('default');
 insert into tenure.queue (name) values ('default');

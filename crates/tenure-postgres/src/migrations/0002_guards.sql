@@ -48,3 +48,38 @@ declare branches text; begin
   if branches is null then return; end if;
   return query execute 'select * from (' || branches || ') late order by late.id limit $4' using _era, _after, _until, _limit;
 end $$;
+
+-- Numbers that are known outside of the database grow for ever: leases, rows of the journal, workers. A standby that is
+-- promoted may lag, and its sequences with it. So before the first number is drawn on a new timeline, the sequences leap.
+-- The check is a trigger: no session, pooler or client can draw a number without it.
+create function tenure.follow_timeline() returns void language plpgsql as $$
+declare
+  known bigint;
+begin
+  select h.timeline into known from tenure.home h order by h.era desc limit 1;
+  if known <> tenure.timeline() then perform tenure.leap_to_timeline(); end if;
+end $$;
+
+-- The same before a statement inserts; written out, because a nested call costs as much as the check.
+create function tenure.follow_timeline_first() returns trigger language plpgsql as $$
+declare
+  known bigint;
+begin
+  select h.timeline into known from tenure.home h order by h.era desc limit 1;
+  if known <> tenure.timeline() then perform tenure.leap_to_timeline(); end if;
+  return null;
+end $$;
+
+create trigger lease_follows_timeline before insert on tenure.lease
+  for each statement execute function tenure.follow_timeline_first();
+create trigger journal_follows_timeline before insert on tenure.journal
+  for each statement execute function tenure.follow_timeline_first();
+create trigger worker_follows_timeline before insert on tenure.worker
+  for each statement execute function tenure.follow_timeline_first();
+
+-- A lease number for an outcome without a lease. No other statement may draw from the sequence by itself.
+create function tenure.draw_lease_no() returns bigint language plpgsql as $$
+begin
+  perform tenure.follow_timeline();
+  return nextval('tenure.lease_no_seq');
+end $$;

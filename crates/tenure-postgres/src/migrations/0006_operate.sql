@@ -38,7 +38,7 @@ begin
       delete from tenure.ready r where r.job = of_job returning r.job, r.attempt, r.losses
     ), a as (
       insert into tenure.attempt (job, lease, ended_at, attempt, losses, how, final)
-      select x.job, nextval('tenure.lease_no_seq'), moment, x.attempt, x.losses, 5, true from x
+      select x.job, tenure.draw_lease_no(), moment, x.attempt, x.losses, 5, true from x
       returning attempt.job, attempt.lease
     )
     insert into tenure.journal (at, event, lease, jobs, actor, reason) select moment, 15, a.lease, array[a.job], who, cancel.reason from a;

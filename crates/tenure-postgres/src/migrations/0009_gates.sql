@@ -254,7 +254,7 @@ begin
     cross join lateral tenure.take_permits(h, r, t.jobs, l.no, moment) n
     where g.id = h.id and g.* is distinct from n.*
   ), drawn as materialized (
-    select nextval('tenure.lease_no_seq') as no from doomed limit 1
+    select tenure.draw_lease_no() as no from doomed limit 1
   ), ended as (
     insert into tenure.attempt (job, lease, ended_at, attempt, losses, how, final)
     select t.job, d.no, moment, t.attempt, t.losses, 5, true

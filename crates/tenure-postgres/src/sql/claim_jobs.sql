@@ -51,7 +51,7 @@ with q as materialized (
   where k.jobs is not null
   returning no, jobs, claimed_at
 ), drawn as materialized (
-  select nextval('tenure.lease_no_seq') as no from doomed limit 1
+  select tenure.draw_lease_no() as no from doomed limit 1
 ), ended as (
   insert into tenure.attempt (job, lease, ended_at, attempt, losses, how, final)
   select t.job, d.no, coalesce($6::timestamptz, clock_timestamp()), t.attempt, t.losses, 5, true

@@ -79,6 +79,12 @@ async fn a_worker_passes_gates_and_fires_schedules_it_may_not_make() {
     let jobs = vec![EndJob::new(claimed.jobs[0].id, success())];
     let ended = store.end_jobs(EndJobs { worker, lease: claimed.lease, jobs }).await.expect("end");
     assert_eq!(ended, [Ended::Now(How::Succeeded)]);
+    // A failover: the worker may neither change the timeline nor set a sequence, and both happen before its next claim.
+    database.sql("set role none; update tenure.home set timeline = timeline - 1");
+    database.sql("select tenure.enqueue('noop', queue => 'far')");
+    let claim = ClaimJobs::new(worker, "far".parse().expect("a name"), 5);
+    let leapt = store.claim_jobs(claim).await.expect("claim").expect("a job").lease;
+    assert!(leapt.0 > 1 << 32, "{leapt}");
     let due = store.due_schedules(1).await.expect("look").due.pop().expect("one is due");
     let job = seven.parse().expect("an id");
     let fire = FireSchedule { schedule: due.id, version: due.version, fire_at: Some(due.now), job, look_at: due.now };

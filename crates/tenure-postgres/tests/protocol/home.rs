@@ -16,7 +16,8 @@ use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError};
 use crate::scene::{Scene, real_now, run, text};
 
 /// So many transactions that a new cluster does not reach them.
-const BURN: &str = "do $$ begin for i in 1..5000 loop perform pg_current_xact_id(); commit; end loop; end $$";
+pub(crate) const BURN: &str =
+    "do $$ begin for i in 1..5000 loop perform pg_current_xact_id(); commit; end loop; end $$";
 
 /// Two sealed rows and one that is not sealed yet; answers the last lease.
 async fn history(scene: &Scene) -> LeaseNo {
@@ -71,8 +72,8 @@ async fn a_database_of_another_cluster_is_refused_until_it_is_rehomed() {
     let said = refused.to_string();
     assert!(matches!(refused, StoreError::Schema(_)) && said.contains("4711") && said.contains(&here), "{said}");
 
-    PgStore::rehome(url, PgOptions::default()).await.expect("rehome");
-    let twice = PgStore::rehome(url, PgOptions::default()).await;
+    PgStore::rehome(url, false).await.expect("rehome");
+    let twice = PgStore::rehome(url, false).await;
     assert!(matches!(twice, Err(StoreError::Conflict(_))), "{twice:?}");
     let store = PgStore::connect(url, PgOptions::default()).await.expect("connect");
     assert_new_era(&store, last).await;
@@ -90,9 +91,57 @@ async fn a_dump_restored_into_a_younger_cluster_goes_on_in_a_new_era() {
 
     let refused = PgStore::connect(&url, PgOptions::default()).await.err().expect("refused");
     assert!(matches!(refused, StoreError::Schema(_)), "{refused:?}");
-    PgStore::rehome(&url, PgOptions::default()).await.expect("rehome");
+    PgStore::rehome(&url, false).await.expect("rehome");
     let store = PgStore::connect(&url, PgOptions::default()).await.expect("connect");
     assert_new_era(&store, last).await;
+}
+
+/// What the catalog has and the list of positions has not, or the other way round.
+#[tokio::test]
+async fn every_sequence_and_every_stored_transaction_id_is_on_the_list_that_rehoming_walks() {
+    let scene = Scene::new().await;
+    let client = scene.client().await;
+    let differences = "select coalesce(string_agg(place, ', ' order by place), '') from (
+        (select c.relname::text as place from pg_class c where c.relkind = 'S' and c.relnamespace = 'tenure'::regnamespace
+         union
+         select c.relname || '.' || a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid
+         where c.relnamespace = 'tenure'::regnamespace and c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped
+           and a.atttypid = any (array['xid8', 'xid', 'pg_snapshot', 'txid_snapshot', 'pg_lsn', 'tid', 'cid']::regtype[]))
+        except select place from tenure.positions()
+        union all
+        (select place from tenure.positions() where kind <> 'clock'
+         except
+         (select c.relname::text from pg_class c where c.relkind = 'S' and c.relnamespace = 'tenure'::regnamespace
+          union
+          select c.relname || '.' || a.attname from pg_attribute a join pg_class c on c.oid = a.attrelid
+          where c.relnamespace = 'tenure'::regnamespace and a.attnum > 0 and not a.attisdropped))
+      ) d (place)";
+    assert_eq!(text(&client, differences).await, "");
+    let unguarded = "select count(*) from tenure.positions() p join pg_depend d on d.objid = ('tenure.' || p.place)::regclass and d.deptype = 'i'
+        where p.step > 0 and not exists (select from pg_trigger t where t.tgrelid = d.refobjid and t.tgfoid = 'tenure.follow_timeline_first'::regproc)";
+    assert_eq!(number(&client, unguarded).await, 0, "a sequence that leaps is guarded where its numbers are drawn");
+    run(&client, "create table tenure.forgotten (at pg_lsn, id int generated always as identity)").await;
+    assert_eq!(text(&client, differences).await, "forgotten.at, forgotten_id_seq", "a new one is noticed");
+}
+
+/// Logical replication carries rows and no sequences.
+#[tokio::test]
+async fn numbers_leap_from_the_data_where_sequences_were_left_behind() {
+    let scene = Scene::new().await;
+    let client = scene.client().await;
+    let last = history(&scene).await;
+    let workers = number(&client, "select max(id) from tenure.worker").await;
+    let forget =
+        "do $$ declare p record; begin for p in select place from tenure.positions() where kind = 'sequence' loop
+        execute format('alter sequence tenure.%I restart', p.place); end loop; end $$";
+    run(&client, forget).await;
+    run(&client, "update tenure.home set system_identifier = 4711").await;
+    PgStore::rehome(&scene.database.url, false).await.expect("rehome");
+    let store = PgStore::connect(&scene.database.url, PgOptions::default()).await.expect("connect");
+    assert_new_era(&store, last).await;
+    assert!(number(&client, "select max(id) from tenure.worker").await > workers);
+    run(&client, "insert into tenure.queue (name) values ('q')").await;
+    assert_eq!(store.find_violations(9).await.expect("find violations"), []);
 }
 
 /// The mutant: a store that believes it is at home loses the row that was not sealed when the dump was made. Its xid lies
@@ -113,7 +162,7 @@ async fn a_restored_database_that_is_not_rehomed_loses_its_unsealed_rows() {
 }
 
 /// Dumps a database and restores it into another cluster in one transaction; answers its URL there.
-fn restore(url: &str, into: &Postgres, name: &str) -> String {
+pub(crate) fn restore(url: &str, into: &Postgres, name: &str) -> String {
     let file = std::env::temp_dir().join(format!("{name}_{}.sql", into.port()));
     let dumped = Command::new(into.bin_dir().join("pg_dump")).arg("--file").arg(&file).arg(url).status();
     assert!(dumped.expect("run pg_dump").success());

@@ -11,6 +11,7 @@
 //!   another driver
 //! - [`sealing`], [`tampering`], [`home`]: the journal
 //! - [`unreadable`]: rows written past the verbs, whose JSON is too long for any text
+//! - [`failover`], [`restore`]: numbers and positions on another server
 //! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`]: the server around it
 
 #[path = "../it/database.rs"]
@@ -26,7 +27,9 @@ mod runs;
 mod transactions;
 mod user_tx;
 
+mod failover;
 mod home;
+mod restore;
 mod sealing;
 mod sealing_in_parts;
 mod tampering;

@@ -128,7 +128,7 @@ async fn what_the_release_before_has_written_is_kept() {
     let refused = schema_error(store.list_workers(10).await);
     assert!(refused.contains("`tenure migrate`"), "{refused}");
     let applied: Vec<i32> = store.migrate().await.expect("migrate").iter().map(|step| step.version).collect();
-    assert_eq!(applied, [8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
+    assert_eq!(applied, [8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]);
 
     let workers = store.list_workers(10).await.expect("list");
     assert_eq!((workers.len(), workers[0].name.as_str(), &workers[0].beat), (1, "old", &None));
