@@ -28,6 +28,7 @@ const EVERYBODY: &str = "*";
 /// A running proxy; it goes with this value.
 pub struct Proxy {
     address: SocketAddr,
+    server: Arc<Mutex<SocketAddr>>,
     weather: watch::Sender<Weather>,
     counts: Arc<Counts>,
     accepting: JoinHandle<()>,
@@ -60,8 +61,9 @@ impl Proxy {
     /// Listens on a free port of this machine; answers itself and the URL that leads through it.
     pub async fn start(url: &str) -> (Self, String) {
         let (before, rest) = url.split_once('@').unwrap();
-        let (server, database) = rest.split_once('/').unwrap();
-        let server: SocketAddr = server.parse().unwrap();
+        let database = rest.split_once('/').unwrap().1;
+        let server = Arc::new(Mutex::new(server_of(url)));
+        let leads_to = Arc::clone(&server);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let (weather, seen) = watch::channel(Weather::default());
@@ -72,12 +74,18 @@ impl Proxy {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
                 counting.accepted.lock().unwrap().push(Instant::now());
+                let server = *leads_to.lock().unwrap();
                 connections.spawn(carry(client, server, seen.clone(), Arc::clone(&counting)));
                 while connections.try_join_next().is_some() {}
             }
         });
         let through = format!("{before}@{address}/{database}");
-        (Self { address, weather, counts, accepting }, through)
+        (Self { address, server, weather, counts, accepting }, through)
+    }
+
+    /// New connections lead to the server of this URL, as after a failover. Those that are open stay where they are.
+    pub fn lead_to(&self, url: &str) {
+        *self.server.lock().unwrap() = server_of(url);
     }
 
     /// Nothing passes on connections of this name any more.
@@ -145,6 +153,12 @@ impl std::fmt::Debug for Proxy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Proxy({})", self.address)
     }
+}
+
+/// The address in `postgres://user@address/database`.
+fn server_of(url: &str) -> SocketAddr {
+    let rest = url.split_once('@').unwrap().1;
+    rest.split_once('/').unwrap().0.parse().unwrap()
 }
 
 /// One connection, from its startup message to its end. An error is a connection that went away.

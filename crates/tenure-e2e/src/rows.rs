@@ -7,6 +7,7 @@ mod bulk_act;
 mod cancels;
 mod database_clock;
 mod disk;
+mod failover;
 mod frozen;
 mod gates;
 mod giving_way;
@@ -19,6 +20,7 @@ mod poison;
 mod race;
 mod replies;
 mod restarts;
+mod restore;
 mod runs;
 mod session;
 mod sigterm;
@@ -72,6 +74,8 @@ pub const ROWS: &[Row] = &[
     broker::ROW,
     unconfirmed::ROW,
     values::ROW,
+    failover::ROW,
+    restore::ROW,
     runs::PAGES,
     bulk_act::ROW,
 ];

@@ -71,6 +71,13 @@ impl Stage {
         Self { place, store, client, gates, history, lease_ms, reader, directory, _database: database }
     }
 
+    /// Goes on with the same jobs at another server, which took over from the one before.
+    pub async fn move_to(&mut self, url: String) {
+        self.place = Place::Postgres(url);
+        self.store = self.place.open().await.unwrap();
+        self.client = Client::new(&self.store);
+    }
+
     /// Leases of `queue` last so long.
     pub async fn set_lease(&self, queue: &str, lease_ttl: Duration) {
         let queue = QueueName::new(queue).unwrap();

@@ -222,3 +222,13 @@ fn values_that_grow_in_the_database_are_refused_and_slow_no_other_tenant() {
 fn one_statement_that_cancels_very_many_jobs_is_sealed_in_parts() {
     hold("F57");
 }
+
+#[test]
+fn fences_grow_across_failovers_recoveries_and_clones() {
+    hold("F52");
+}
+
+#[test]
+fn a_restored_dump_goes_on_with_every_feature() {
+    hold("F53");
+}
