@@ -8,8 +8,8 @@ use crate::files::root;
 const ASKED: std::ops::RangeInclusive<u32> = 1..=41;
 /// Those of them that wait for a replica, a second release, or more machines; the last is measured with the one before.
 const LATER: [u32; 7] = [20, 21, 23, 24, 31, 32, 37];
-/// Faults of what stands beside the store: the broker.
-const BESIDE: [&str; 1] = ["| F49"];
+/// Faults of what stands beside the store, the broker; then those of a server that takes over, and of a restored dump.
+const BESIDE: [&str; 3] = ["| F49", "| F52", "| F53"];
 /// Pages of runs, which the matrix has no number for.
 const PAGES: &str = "| E2";
 /// Acts that are larger than one seal.
