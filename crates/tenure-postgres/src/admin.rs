@@ -35,6 +35,12 @@ const SET_QUEUE: Statement = Statement {
           quota = case when $4 is null then q.quota else excluded.quota end",
 };
 const PAUSE_QUEUE: Statement = Statement { name: "pause_queue", sql: "select tenure.pause_queue($1, $2, $3, $4, $5)" };
+/// Windows of attempts that one call looks at, as long as too few of them can be pruned: dead letters stay, and retries
+/// have many attempts.
+const PRUNE_WINDOWS_MAX: u32 = 100;
+/// One row while the walk of `tenure.prune` has not come to its end.
+const PRUNE_GOES_ON: Statement =
+    Statement { name: "prune_goes_on", sql: "select from tenure.prune_mark where lease <> 0" };
 const PRUNE_JOBS: Statement = Statement {
     name: "prune_jobs",
     sql: "select tenure.prune(coalesce($4, clock_timestamp()) - $1 * interval '1 ms', $2, $3, $4) as gone",
@@ -167,9 +173,16 @@ impl AdminStore for PgStore {
         let (limit, now) = (i32::try_from(request.limit).unwrap_or(i32::MAX), self.moment());
         let params: [Param<'_>; 4] =
             [(&older_ms, Type::INT8), (&request.dead_too, Type::BOOL), (&limit, Type::INT4), (&now, Type::TIMESTAMPTZ)];
-        let rows = self.call(Desk::Long, PRUNE_JOBS, &params).await?;
-        let gone: i32 = rows.first().map_or(Ok(0), |row| get(row, "gone"))?;
-        Ok(u64::try_from(gone).unwrap_or(0))
+        let mut pruned = 0;
+        for _ in 0..PRUNE_WINDOWS_MAX {
+            let rows = self.call(Desk::Long, PRUNE_JOBS, &params).await?;
+            let gone: i32 = rows.first().map_or(Ok(0), |row| get(row, "gone"))?;
+            pruned += u64::try_from(gone).unwrap_or(0);
+            if pruned >= u64::from(request.limit) || self.call(Desk::Long, PRUNE_GOES_ON, &[]).await?.is_empty() {
+                break;
+            }
+        }
+        Ok(pruned)
     }
 
     async fn find_violations(&self, limit: u32) -> Result<Vec<Violation>, StoreError> {

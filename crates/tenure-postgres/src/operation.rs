@@ -85,6 +85,8 @@ impl PgStore {
             (&at, Type::TIMESTAMPTZ),
         ];
         if tx.execute_typed(sql, &params).await? == 0 {
+            // It is there already: the answer waits for the standbys.
+            tx.query_typed("select tenure.await_standbys()", &[]).await?;
             return Ok(());
         }
         tx.query_typed(&self.text(statement::ENQUEUE_JOBS), &columns.params()).await?;

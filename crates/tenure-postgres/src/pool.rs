@@ -50,7 +50,10 @@ impl Desk {
     pub(crate) fn settings(self, options: &PgOptions, local: &str) -> String {
         // Below our own deadline, so that the server gives up first and says so.
         let statement_ms = self.deadline(options).as_millis() * 9 / 10;
-        let mut settings = format!("{local} statement_timeout = {statement_ms}; {local} jit = off");
+        // Warnings are read (`connect.rs`), so a role or a database must not switch them off.
+        let mut settings = format!(
+            "{local} statement_timeout = {statement_ms}; {local} jit = off; {local} client_min_messages = warning"
+        );
         // An open transaction of a user may own a key we need; that is waited for, but not long.
         let lock_ms = match self {
             Self::Short => 1_000,

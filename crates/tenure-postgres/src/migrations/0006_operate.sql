@@ -165,6 +165,7 @@ begin
     if not exists (select from tenure.queue q where q.name = pause_queue.queue) then
       raise exception 'queue % is not known here', pause_queue.queue using errcode = 'TN404';
     end if;
+    perform tenure.await_standbys();
   else
     insert into tenure.journal (at, event, jobs, actor, reason, details)
     values (coalesce(now, clock_timestamp()), case when pause_queue.paused then 6 else 7 end, '{}', coalesce(actor, session_user), pause_queue.reason,
@@ -184,8 +185,8 @@ insert into tenure.prune_mark (job, lease) values ('00000000-0000-0000-0000-0000
 -- named by its attempts exists: a repeated report would be accepted anew, and reclaim would revive it. Freed keys go with
 -- their holder, others stay.
 --
--- Looks at a bounded number of attempts, from the mark on, in the order of ids. Ids begin with their time, at most a day
--- from the store's clock, so attempts of young jobs are never looked at. `offset 0` keeps a look-up by key a look-up by key.
+-- Looks at a bounded number of attempts, from the mark on, in the order of ids. Ids begin with their time, so attempts of
+-- younger jobs are never looked at; a job whose id was ahead of the store's clock, a day at most, is pruned so much later. `offset 0` keeps a look-up by key a look-up by key.
 create function tenure.prune(_before timestamptz, _dead_too boolean, _limit int, _now timestamptz default null) returns int language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
@@ -195,7 +196,7 @@ declare
   gone uuid[];
   mine uuid[];
   moment timestamptz := coalesce(_now, clock_timestamp());
-  too_young uuid := tenure.id_at(_before + interval '1 day 1 second');
+  too_young uuid := tenure.id_at(_before + interval '1 second');
 begin
   select m.job, m.lease into mark from tenure.prune_mark m for update skip locked;
   if not found then return 0; end if;

@@ -79,6 +79,7 @@ begin
   insert into tenure.api_key (id, hash, tenant, name, scopes, created_at, expires_at)
     values (_id, _hash, owner, _name, _scopes, moment, moment + _life_ms * interval '1 ms') on conflict do nothing;
   if not found then
+    perform tenure.await_standbys();
     return case when exists (select from tenure.api_key k where k.id = _id and k.hash = _hash and k.tenant is not distinct from owner and k.name = _name and k.scopes = _scopes)
       then 'found' else 'taken' end;
   end if;

@@ -51,6 +51,7 @@ declare
   key text;
   drawn bigint;
   stored bigint;
+  leap bigint;
 begin
   for p in select * from tenure.positions() o where o.kind = 'sequence' loop
     execute format('select case when is_called then last_value else last_value - 1 end from tenure.%I', p.place) into drawn;
@@ -60,8 +61,10 @@ begin
         drawn := greatest(drawn, stored);
       end loop;
     end if;
-    drawn := drawn + p.step * _steps + p.leap * _leaps;
-    if drawn > 0 then perform setval(format('tenure.%I', p.place), drawn); end if;
+    leap := p.step * _steps + p.leap * _leaps;
+    drawn := drawn + leap;
+    -- A sequence that stays is not written: other sessions draw from it meanwhile.
+    if drawn > 0 and (leap > 0 or _from_data) then perform setval(format('tenure.%I', p.place), drawn); end if;
   end loop;
 end $$;
 
@@ -76,7 +79,7 @@ begin
   select * into home from tenure.home h order by h.era desc limit 1 for update;
   if home.timeline = here then return; end if;
   if home.timeline > here then
-    raise exception 'this database was written on timeline %, and its server is on timeline %: run `tenure migrate rehome` once', home.timeline, here
+    raise exception 'this database was written on timeline %, and its server is on timeline %: run `tenure migrate rehome --leap` once', home.timeline, here
       using errcode = 'TN421';
   end if;
   update tenure.home h set timeline = here where h.era = home.era;
@@ -111,6 +114,8 @@ declare
   next smallint;
   p record;
 begin
+  -- Waits for every transaction that has written to the journal: its rows belong to the era that ends here.
+  lock table tenure.journal in share row exclusive mode;
   select * into home from tenure.home h order by h.era desc limit 1 for update;
   select c.system_identifier into here from pg_control_system() c;
   if home.system_identifier = here and not _leap then

@@ -4,7 +4,7 @@ select id, at, worker, actor, event, lease, jobs, reason, case when details is n
 from (
   select * from tenure.late_rows($1::smallint, $2::text::pg_snapshot, $4::text::pg_snapshot, greatest($5::bigint, $6::bigint), $3::bigint, $7::bigint)
   union all
-  select * from tenure.late_rows($1, coalesce($4, '1:1:')::pg_snapshot, null, $6, greatest($3, $5), $7)
+  select * from tenure.late_rows($1, coalesce($4, '1:1:')::pg_snapshot, pg_current_snapshot(), $6, greatest($3, $5), $7)
   union all
   (select * from tenure.journal where id > greatest($3, $5, $6) order by id limit $7)
 ) j
