@@ -72,7 +72,7 @@ pub(crate) struct Settings {
     pub(crate) schedules: Vec<FileSchedule>,
     /// The file that was read, if any.
     pub(crate) file: Option<PathBuf>,
-    /// What the user should know before anything is done.
+    /// Warnings for the user, printed before the command runs.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -8,16 +8,17 @@ pub const fn is_deceptive(c: char) -> bool {
     matches!(c,
         // C0 and C1 controls, and DEL.
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        // Soft hyphen, Arabic letter mark, Mongolian vowel separator.
-        | '\u{ad}' | '\u{61c}' | '\u{180e}'
+        // Soft hyphen, grapheme joiner, Arabic letter mark, fillers of Hangul and Khmer, Mongolian selectors and separator.
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         // Zero-width characters and directional marks.
         | '\u{200b}'..='\u{200f}'
         // Line and paragraph separators, directional embeddings and overrides.
         | '\u{2028}'..='\u{202e}'
         // Invisible operators and directional isolates.
         | '\u{2060}'..='\u{206f}'
-        // Byte order mark, interlinear annotations, tags.
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        // More fillers, byte order mark, interlinear annotations, tags, and the selectors of rare variants. The selectors
+        // U+FE00 to U+FE0F stay: every second emoji has one.
+        | '\u{3164}' | '\u{ffa0}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// `text` on one line, with each deceptive character written out: `\n`, `\u{202e}`.
@@ -46,7 +47,8 @@ pub fn printable_lines(text: &str) -> String {
 pub fn printable_json(document: &str) -> String {
     let mut shown = String::with_capacity(document.len());
     for c in document.chars() {
-        if c.is_ascii() || !is_deceptive(c) {
+        // DEL is the one control that JSON leaves as it is.
+        if c != '\u{7f}' && (c.is_ascii() || !is_deceptive(c)) {
             shown.push(c);
         } else {
             let mut units = [0; 2];
@@ -84,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_document_stays_the_same_document() {
-        let document = "{\"a\":\"x\u{202e}y\u{9b}\u{e0041}\\n\",\"ü\": [1]}";
-        assert_eq!(printable_json(document), "{\"a\":\"x\\u202ey\\u009b\\udb40\\udc41\\n\",\"ü\": [1]}");
+        let document = "{\"a\":\"x\u{202e}y\u{9b}\u{7f}\u{e0041}\\n\",\"ü\": [1]}";
+        assert_eq!(printable_json(document), "{\"a\":\"x\\u202ey\\u009b\\u007f\\udb40\\udc41\\n\",\"ü\": [1]}");
     }
 
     #[test]
@@ -98,7 +100,9 @@ mod tests {
             0x200b..=0x200f,
             0x202a..=0x202e,
             0x2060..=0x2069,
+            0x3164..=0x3164,
             0xfeff..=0xfeff,
+            0xe0100..=0xe01ef,
         ];
         for code in ranges.into_iter().flatten() {
             assert!(char::from_u32(code).is_some_and(is_deceptive), "{code:x}");

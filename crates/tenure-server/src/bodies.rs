@@ -2,7 +2,8 @@
 //!
 //! Large bodies, and those of unknown length, share one pot. Small ones (a renewal, a report, most jobs) share another, so
 //! that large bodies which are held back stop no small call. A tenant, an operator's key, or an address without a key
-//! holds at most a quarter of a pot: a caller that sends slowly stops itself.
+//! holds at most a quarter of a pot: a caller that sends slowly stops itself. Tenants and addresses together hold at most
+//! three quarters, so that operators' keys, which workers use, always find room.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -57,6 +58,8 @@ struct Pot {
 #[derive(Default)]
 struct Used {
     all: usize,
+    /// Of tenants and addresses.
+    outside: usize,
     by: HashMap<Holder, usize>,
 }
 
@@ -88,6 +91,12 @@ impl Holder {
     }
 }
 
+impl Holder {
+    fn is_outside(&self) -> bool {
+        !matches!(self, Self::Key(_))
+    }
+}
+
 impl Held {
     /// Takes as much as the body has needed so far; refuses what the pot or the holder's share cannot hold.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Problem> {
@@ -100,10 +109,12 @@ impl Held {
         if own + more > self.pot.share {
             return Err(Problem::new(BUSY, "this caller sends as many bodies at once as it may: end some first"));
         }
-        if used.all + more > self.pot.bytes {
+        let is_outside = self.holder.is_outside();
+        if used.all + more > self.pot.bytes || (is_outside && used.outside + more > self.pot.outside_bytes()) {
             return Err(Problem::new(BUSY, "the server has as many bodies to read as it can hold"));
         }
         used.all += more;
+        used.outside += if is_outside { more } else { 0 };
         *used.by.entry(self.holder.clone()).or_default() += more;
         drop(used);
         self.bytes = bytes;
@@ -118,6 +129,9 @@ impl Drop for Held {
         }
         let mut used = self.pot.used();
         used.all = used.all.saturating_sub(self.bytes);
+        if self.holder.is_outside() {
+            used.outside = used.outside.saturating_sub(self.bytes);
+        }
         if let Entry::Occupied(mut own) = used.by.entry(self.holder.clone()) {
             *own.get_mut() = own.get().saturating_sub(self.bytes);
             if *own.get() == 0 {
@@ -128,6 +142,11 @@ impl Drop for Held {
 }
 
 impl Pot {
+    /// Most bytes of tenants and addresses together. One body of the largest size fits.
+    fn outside_bytes(&self) -> usize {
+        (self.bytes / SHARES * (SHARES - 1)).max(self.share)
+    }
+
     fn used(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,6 +175,20 @@ mod tests {
         drop(other);
         assert_eq!(bodies.large.used().all, 0);
         assert!(bodies.large.used().by.is_empty(), "nothing is remembered of callers that hold nothing");
+    }
+
+    #[test]
+    fn many_tenants_together_leave_room_for_operators_keys() {
+        let bodies = Bodies::new(4_000 * KIB, 500 * KIB);
+        let mut held: Vec<Held> = (0..8).map(|n| bodies.begin(Some(SMALL_BYTES_MAX), address(n))).collect();
+        let taken = held.iter_mut().filter_map(|held| held.grow_to(SMALL_BYTES_MAX).ok()).count();
+        held.extend((8..50).map(|n| bodies.begin(Some(SMALL_BYTES_MAX), address(n))));
+        let more = held[8..].iter_mut().filter_map(|held| held.grow_to(SMALL_BYTES_MAX).ok()).count();
+        assert_eq!(taken + more, 11, "three quarters of 1,000 KiB");
+        let key = Holder::Key("aaaaaaaaaaaa".parse().expect("an id"));
+        bodies.begin(Some(SMALL_BYTES_MAX), key).grow_to(SMALL_BYTES_MAX).expect("a worker's report");
+        drop(held);
+        assert_eq!(bodies.small.used().outside, 0);
     }
 
     #[test]

@@ -71,8 +71,8 @@ codes! {
         "What it was is in the server's log. Please report it.";
     UNAVAILABLE = "unavailable" 503 "The store does not answer"
         "Whether something happened is unknown: send the same again, with the same id or `Idempotency-Key`. `Retry-After` says when.";
-    BUSY = "busy" 503 "Somebody has it just now"
-        "Another transaction is ending this very attempt, or the server has as much to read as it can hold, or as much of this caller as one caller may send at once. Send the same again in a moment.";
+    BUSY = "busy" 503 "Busy: try again in a moment"
+        "Another transaction is ending this attempt, the server holds as many bodies as fit into its memory, or this caller holds its whole share of it. Send the same request again in a moment.";
 }
 
 /// The answer to a request that was not done.

@@ -1,4 +1,4 @@
-//! What a caller must be allowed before its body is read, as a type.
+//! The right that a call needs, as a type: it is checked before the body is read.
 //!
 //! A body is taken by [`Json<R, T>`](crate::body::Json) or [`Text<R>`](crate::body::Text), and there is no form without an
 //! `R`: a handler that reads a body names the scope, and the scope is checked before the first byte of the body.

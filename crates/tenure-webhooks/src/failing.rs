@@ -1,5 +1,6 @@
 //! Endpoints that fail, for the log: one line when an endpoint begins to fail, one a minute while it does, and one when it
-//! takes a delivery again. A line for each failed try would be as many as its tenant has jobs.
+//! takes a delivery again. An endpoint that changes its mind has at most two lines a minute. A line for each failed try
+//! would be as many as its tenant has jobs.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,17 +12,22 @@ use tokio::time::Instant;
 
 /// How often an endpoint that fails is told of.
 const SUMMARY_EVERY: Duration = Duration::from_secs(60);
+/// Most lines about one endpoint in that time.
+const LINES_MAX: u32 = 2;
 /// Most endpoints that are remembered; beyond them the one that failed last is forgotten, and told of anew.
 const ENDPOINTS_MAX: usize = 10_000;
 
-/// Endpoints whose last try failed.
+/// Endpoints that failed, and those that failed within the last minute or so and recovered.
 #[derive(Default)]
 pub(crate) struct Failing(Mutex<HashMap<EndpointId, Streak>>);
 
 /// Failed tries without a success in between.
 struct Streak {
+    is_failing: bool,
     began: Instant,
+    /// When the time for [`LINES_MAX`] began.
     told: Instant,
+    lines: u32,
     /// All of them.
     tries: u64,
     /// Those since the last line.
@@ -39,30 +45,52 @@ pub(crate) enum Line {
     Recovers { tries: u64, after: Duration },
 }
 
+impl Streak {
+    /// The line, unless there were enough of them lately.
+    fn tell(&mut self, line: Line, now: Instant) -> Option<Line> {
+        if now.duration_since(self.told) >= SUMMARY_EVERY {
+            (self.told, self.lines) = (now, 0);
+        }
+        self.lines += 1;
+        (self.lines <= LINES_MAX).then_some(line)
+    }
+}
+
 impl Failing {
     /// The line about a try of an endpoint, if there is one.
     pub(crate) fn note(&self, endpoint: EndpointId, has_failed: bool, now: Instant) -> Option<Line> {
         let mut streaks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !has_failed {
-            let streak = streaks.remove(&endpoint)?;
-            return Some(Line::Recovers { tries: streak.tries, after: now.duration_since(streak.began) });
+            let streak = streaks.get_mut(&endpoint).filter(|streak| streak.is_failing)?;
+            streak.is_failing = false;
+            let line = Line::Recovers { tries: streak.tries, after: now.duration_since(streak.began) };
+            return streak.tell(line, now);
         }
         if streaks.len() >= ENDPOINTS_MAX && !streaks.contains_key(&endpoint) {
-            let latest = streaks.iter().max_by_key(|(_, streak)| streak.began).map(|(id, _)| *id);
+            streaks.retain(|_, streak| streak.is_failing);
+            let latest = streaks
+                .iter()
+                .filter(|_| streaks.len() >= ENDPOINTS_MAX)
+                .max_by_key(|(_, streak)| streak.began)
+                .map(|(id, _)| *id);
             latest.map(|id| streaks.remove(&id));
         }
         match streaks.entry(endpoint) {
             Entry::Vacant(new) => {
-                new.insert(Streak { began: now, told: now, tries: 1, untold: 0 });
+                new.insert(Streak { is_failing: true, began: now, told: now, lines: 1, tries: 1, untold: 0 });
                 Some(Line::Begins)
             }
             Entry::Occupied(mut known) => {
                 let streak = known.get_mut();
+                if !streak.is_failing {
+                    (streak.is_failing, streak.began, streak.tries, streak.untold) = (true, now, 1, 0);
+                    return streak.tell(Line::Begins, now);
+                }
                 (streak.tries, streak.untold) = (streak.tries + 1, streak.untold + 1);
                 if now.duration_since(streak.told) < SUMMARY_EVERY {
                     return None;
                 }
-                streak.told = now;
+                (streak.told, streak.lines) = (now, 1);
                 Some(Line::GoesOn(std::mem::take(&mut streak.untold)))
             }
         }
@@ -110,6 +138,13 @@ mod tests {
         assert_eq!(failing.note(id(1), false, later), Some(recovered));
         assert_eq!(failing.note(id(1), false, later), None);
         assert_eq!(failing.note(id(1), true, later), Some(Line::Begins));
+    }
+
+    #[test]
+    fn an_endpoint_that_fails_every_second_time_has_two_lines_a_minute() {
+        let (failing, begin) = (Failing::default(), Instant::now());
+        let tries = (0..180_000).map(|n| failing.note(id(1), n % 2 == 0, begin + Duration::from_millis(n)));
+        assert_eq!(tries.flatten().count(), 6);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! are connected to, follows no redirect, and bounds time and bytes.
 //!
 //! 2xx is success, and status and body are kept as the result. 429 and 5xx, timeouts and lost connections are tried
-//! again (a `Retry-After` is honoured, up to an hour); other 4xx, redirects and refused hosts are permanent. The receiver
+//! again (a `Retry-After` is honoured, up to an hour); other 4xx, redirects and hosts that are not listed are permanent. The receiver
 //! gets the job's id as `Idempotency-Key`, and the fence, which grows with every attempt: it can refuse an older one.
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub(super) fn sender(guard: Guard) -> Result<Sender, Invalid> {
 }
 
 pub(super) async fn http(job: Http, State(sender): State<Sender>, ctx: Ctx) -> Result<Returned<Value>, Fail> {
-    let target = sender.guard().check_url(&job.url).map_err(refused)?;
+    let target = sender.guard().check_url(&job.url).map_err(|refused_url| refused(&refused_url))?;
     let headers = headers(&job, &ctx)?;
     let body = match &job.body {
         Some(Value::String(text)) => text.clone(),
@@ -153,8 +153,8 @@ fn judge(answer: &Answer, ctx: &Ctx) -> Result<Returned<Value>, Fail> {
     })
 }
 
-fn refused(refused: Refused) -> Fail {
-    let hint = match &refused {
+fn refused(refused: &Refused) -> Fail {
+    let hint = match refused {
         Refused::NotListed { .. } | Refused::Name { .. } | Refused::Address { .. } => ": http_allow lists them",
         _ => "",
     };

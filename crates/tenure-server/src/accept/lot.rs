@@ -1,7 +1,7 @@
 //! Connections that are open, and which of them may be closed for the next one.
 //!
 //! A connection without a request under way (it has sent none yet, or was answered and waits for the next) costs its peer
-//! nothing to hold. Where all places are taken, the one that has been idle for the longest time gives its place to the
+//! nothing to keep open. Where all places are taken, the one that has been idle for the longest time gives its place to the
 //! next connection. A connection with a request under way is never closed for another.
 
 use std::collections::BTreeMap;

@@ -38,7 +38,7 @@ const OURS: [HeaderName; 13] = [
     HeaderName::from_static("keep-alive"),
 ];
 
-/// Whether a header belongs to the connection, or names a proxy: a sender sets it, or nobody does.
+/// Whether a header belongs to the connection or names a proxy. Only the sender sets these.
 pub fn is_reserved(name: &HeaderName) -> bool {
     let is_forwarding = ["forwarded", "x-forwarded-", "x-real-ip", "proxy-", "via"];
     OURS.contains(name) || is_forwarding.iter().any(|start| name.as_str().starts_with(start))

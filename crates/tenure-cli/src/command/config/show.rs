@@ -49,8 +49,8 @@ Who is told what a worker or a server does is a table, too:
   service_name  = \"tenure\"                  how it is called there
   sample_ratio  = \"0.1\"                     how many of the traces that begin here are recorded
   sentry_dsn    = \"https://KEY@sentry/1\"    told of jobs that failed for good and of panics
-Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL or DATABASE_URL, the worker's
-name TENURE_WORKER_ID or WORKER_ID, the broker TENURE_RABBITMQ_URL and so on, the collector TENURE_OTLP_ENDPOINT or
+Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL,
+TENURE_DATABASE_FILE or DATABASE_URL, the worker's name TENURE_WORKER_ID or WORKER_ID, the broker TENURE_RABBITMQ_URL and so on, the collector TENURE_OTLP_ENDPOINT or
 OTEL_EXPORTER_OTLP_ENDPOINT, Sentry TENURE_SENTRY_DSN or SENTRY_DSN. Passwords are never shown.";
 
 /// Show every setting and where it comes from
@@ -109,9 +109,9 @@ fn rows(settings: &Settings) -> [Row; 26] {
         optional("webhook_keys", webhooks.keys.as_ref(), |_| "set".to_owned()),
         optional("webhook_allow", webhooks.allow.as_ref(), |ranges| joined(ranges)),
         optional("webhook_http", webhooks.http.as_ref(), ToString::to_string),
-        optional("webhook_ports", webhooks.ports.as_ref(), shown_ports),
+        optional("webhook_ports", webhooks.ports.as_ref(), |ports| shown_ports(ports)),
         optional("http_allow", settings.http.allow.as_ref(), |hosts| joined(hosts)),
-        optional("http_ports", settings.http.ports.as_ref(), shown_ports),
+        optional("http_ports", settings.http.ports.as_ref(), |ports| shown_ports(ports)),
         optional("rabbitmq.url", rabbitmq.url.as_ref(), ToString::to_string),
         said("rabbitmq.exchange", &rabbitmq.exchange, Clone::clone),
         said("rabbitmq.routing_key", &rabbitmq.routing_key, Clone::clone),
@@ -135,7 +135,7 @@ fn optional<T>(name: &'static str, setting: Option<&Setting<T>>, show: impl FnOn
     setting.map_or(nobody, |setting| said(name, setting, show))
 }
 
-fn shown_ports(ports: &Vec<u16>) -> String {
+fn shown_ports(ports: &[u16]) -> String {
     if ports.is_empty() { "any".to_owned() } else { joined(ports) }
 }
 
