@@ -73,9 +73,9 @@ pub const ROWS: &[Row] = &[
     runs::FAN_IN,
     broker::ROW,
     unconfirmed::ROW,
-    values::ROW,
     failover::ROW,
     restore::ROW,
+    values::ROW,
     runs::PAGES,
     bulk_act::ROW,
 ];

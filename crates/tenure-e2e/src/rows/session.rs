@@ -33,7 +33,7 @@ impl Session {
 
     /// Runs it for at most so many jobs of the default queue.
     pub(super) fn claim(limit: usize) -> String {
-        format!("execute {}(1, 'default', {limit}, {NO_FLOOR}, null, '{{0, 1, 2, 3}}')", CLAIM_JOBS.name)
+        format!("execute {}(1, 'default', {limit}, {NO_FLOOR}, null, '{{0, 1, 2, 3}}', 8192, false)", CLAIM_JOBS.name)
     }
 
     /// Runs SQL for its effect.

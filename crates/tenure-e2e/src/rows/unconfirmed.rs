@@ -137,10 +137,10 @@ async fn play(interruption: Interruption, fate: Standby, tally: &mut Tally) {
         .await;
         match interruption {
             Interruption::Terminate => {
-                drop(psql(&admin, &format!("select pg_terminate_backend(pid) from {WAITING}")).unwrap())
+                psql(&admin, &format!("select pg_terminate_backend(pid) from {WAITING}")).unwrap();
             }
             Interruption::Cancel => {
-                drop(psql(&admin, &format!("select pg_cancel_backend(pid) from {WAITING}")).unwrap())
+                psql(&admin, &format!("select pg_cancel_backend(pid) from {WAITING}")).unwrap();
             }
             Interruption::Restart => {
                 primary.stop().unwrap();

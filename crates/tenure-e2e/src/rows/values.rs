@@ -83,7 +83,8 @@ fn refuse_growing_values(stage: &Stage, report: &mut Report) -> usize {
         let file = stage.directory().join("value.sql");
         std::fs::write(&file, format!("select tenure.enqueue('act', '{payload}')")).expect("write a script");
         let by_sql = psql(url, &format!("\\i {}", file.display()));
-        refused += usize::from(by_library.is_err()) + usize::from(by_sql.is_err_and(is_refusal));
+        refused += usize::from(by_library.is_err())
+            + usize::from(by_sql.is_err_and(|error| error.to_string().contains("is refused")));
         sent += 2;
     }
     for figure in figures {
@@ -93,10 +94,6 @@ fn refuse_growing_values(stage: &Stage, report: &mut Report) -> usize {
     }
     report.must(refused == sent, format!("{refused} of {sent} growing values are refused"));
     refused
-}
-
-fn is_refusal(error: std::io::Error) -> bool {
-    error.to_string().contains("is refused")
 }
 
 /// How long each of `count` jobs takes from its enqueue to its end, one after the other, with `beside` before each.

@@ -13,7 +13,7 @@ use tenure_store::audit::{self, Report};
 use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended};
 use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError};
 
-use crate::scene::{Scene, real_now, run, text};
+use crate::scene::{Scene, number, real_now, run, text};
 
 /// So many transactions that a new cluster does not reach them.
 pub(crate) const BURN: &str =
