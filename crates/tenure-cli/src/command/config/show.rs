@@ -49,9 +49,10 @@ Who is told what a worker or a server does is a table, too:
   service_name  = \"tenure\"                  how it is called there
   sample_ratio  = \"0.1\"                     how many of the traces that begin here are recorded
   sentry_dsn    = \"https://KEY@sentry/1\"    told of jobs that failed for good and of panics
-Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL,
-TENURE_DATABASE_FILE or DATABASE_URL, the worker's name TENURE_WORKER_ID or WORKER_ID, the broker TENURE_RABBITMQ_URL and so on, the collector TENURE_OTLP_ENDPOINT or
-OTEL_EXPORTER_OTLP_ENDPOINT, Sentry TENURE_SENTRY_DSN or SENTRY_DSN. Passwords are never shown.";
+Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL, TENURE_DATABASE_FILE or
+DATABASE_URL, the worker's name TENURE_WORKER_ID or WORKER_ID, the broker TENURE_RABBITMQ_URL and so on, the
+collector TENURE_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, Sentry TENURE_SENTRY_DSN or SENTRY_DSN.
+Passwords are never shown.";
 
 /// Show every setting and where it comes from
 #[derive(Debug, Args)]
