@@ -101,7 +101,7 @@ pub enum Quota {
 /// Stop or resume claims of a queue.
 #[derive(Debug, Clone)]
 pub struct PauseQueue {
-    /// Which; created when it is new.
+    /// Which. An unknown one is refused.
     pub queue: QueueName,
     /// Pause, or resume.
     pub paused: bool,

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use tenure_cluster::postgres_server::{Options, Postgres, psql};
 use tenure_core::unique::Policy;
-use tenure_core::{JobId, Json, KindName, NewJob, QueueName, RunId, Timestamp, Timing, Unique};
+use tenure_core::{JobId, Json, KindName, NewJob, QueueName, RunId, State, Timestamp, Timing, Unique};
 use tenure_postgres::{PgOptions, PgStore};
 use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended, Ending};
-use tenure_store::operate::{CancelJob, Word};
+use tenure_store::operate::{CancelJob, PauseQueue, Word};
+use tenure_store::operation::{self, NewOperation};
 use tenure_store::record::Sight;
 use tenure_store::run::{AdvancePage, Members, NewPartition, NewRun};
 use tenure_store::schedule::{FireSchedule, Fired, SetSchedule, Template};
 use tenure_store::user_tx::CompleteJob;
-use tenure_store::{AdminStore, JobStore, LeaseStore, RunStore, ScheduleStore, StoreError};
+use tenure_store::{AdminStore, JobStore, LeaseStore, OperationStore, RunStore, ScheduleStore, StoreError};
 
 use crate::ledger::wall_clock;
 use crate::report::{Report, Row, Size};
@@ -64,6 +65,8 @@ enum Request {
     Advance(AdvancePage),
     Fire(FireSchedule),
     Cancel(CancelJob),
+    Pause(PauseQueue),
+    Operate(NewOperation),
 }
 
 #[derive(Default)]
@@ -211,7 +214,7 @@ async fn all(store: &PgStore, calls: &[Call]) -> Vec<Result<(), StoreError>> {
 }
 
 /// How many calls a round makes.
-const CALLS: usize = 7;
+const CALLS: usize = 9;
 
 /// Stores what the calls are about, while nothing waits for a standby.
 async fn prepare(store: &PgStore) -> Vec<Call> {
@@ -262,6 +265,18 @@ async fn prepare(store: &PgStore) -> Vec<Call> {
     let ended = EndJobs { worker, lease, jobs: vec![EndJob::new(ending.id, succeeded)] };
     let advance = AdvancePage { page: CompleteJob::new(worker, lease, page.id), rows: 30, next: Some(next) };
     let cancel = CancelJob { sight: Sight::All, job: canceled.id, force: false, word: Word::default() };
+    let pause = PauseQueue { queue: QueueName::default(), paused: true, word: Word::default() };
+    let operate = NewOperation {
+        id: new_job().id,
+        tenant: None,
+        name: "revive".to_owned(),
+        act: operation::Act::Requeue,
+        state: State::Dead,
+        queue: None,
+        kind: None,
+        group: None,
+        word: Word::default(),
+    };
     let attempt = |job: JobId| format!("select count(*) from tenure.attempt where job = '{job}'");
     let key = |key: &str| format!("select count(*) from tenure.unique_key where key = '{key}'");
     let call = |name, request, look| Call { name, request, look };
@@ -277,6 +292,12 @@ async fn prepare(store: &PgStore) -> Vec<Call> {
         call("page advance", Request::Advance(advance), attempt(page.id)),
         call("schedule fire", Request::Fire(due), "select count(*) from tenure.schedule_fire".to_owned()),
         call("cancel", Request::Cancel(cancel), attempt(canceled.id)),
+        call(
+            "pause",
+            Request::Pause(pause),
+            "select count(*) from tenure.queue where name = 'default' and paused".to_owned(),
+        ),
+        call("operation", Request::Operate(operate), "select count(*) from tenure.operation".to_owned()),
     ]
 }
 
@@ -298,6 +319,8 @@ impl Request {
             Self::Advance(advance) => Self::Advance(advance.clone()),
             Self::Fire(fire) => Self::Fire(fire.clone()),
             Self::Cancel(cancel) => Self::Cancel(cancel.clone()),
+            Self::Pause(pause) => Self::Pause(pause.clone()),
+            Self::Operate(operate) => Self::Operate(operate.clone()),
         }
     }
 
@@ -316,6 +339,8 @@ impl Request {
                 Ok(())
             }
             Self::Cancel(cancel) => store.cancel_job(cancel).await.map(drop),
+            Self::Pause(pause) => store.pause_queue(pause).await,
+            Self::Operate(operate) => store.create_operation(operate).await.map(drop),
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Dropping leases and pruning cost what they drop and prune, beside any number of attempts.
 
-use tenure_postgres::statement;
+use std::time::Duration;
+
+use tenure_postgres::{PgOptions, statement};
+use tenure_store::AdminStore;
+use tenure_store::operate::PruneJobs;
 
 use crate::database::Database;
 use crate::explain::Cost;
@@ -103,6 +107,27 @@ async fn flat_prunes_beside_many_old_dead_letters() {
     }
     assert_eq!(gone, 10);
     assert_eq!(session.value("select lease from tenure.prune_mark").await, "0", "the walk begins anew");
+}
+
+/// One call of the store goes on behind the dead letters that stay. Red when it ends after the first window: pruning then
+/// rests for a minute at each of them.
+#[tokio::test]
+async fn one_call_prunes_behind_many_old_dead_letters() {
+    let database = filled("(now() - interval '20 days')").await;
+    database.sql(&ended(10, "(now() - interval '10 days')", 1));
+    let store = database.store(PgOptions::default()).await;
+    let request = PruneJobs { older_than: Duration::from_secs(2 * 86_400), dead_too: false, limit: 1_000 };
+    assert_eq!(store.prune_jobs(request).await.expect("prune"), 10);
+}
+
+/// Attempts that are not old enough are not walked over. Red when the walk goes up to ids of a day later.
+#[tokio::test]
+async fn flat_prunes_beside_many_attempts_of_the_last_day_of_retention() {
+    let database = filled("(now() - interval '47 hours')").await;
+    database.sql(&ended(10, "(now() - interval '10 days')", 1));
+    let session = Session::open(&database, LONG).await;
+    let (read, gone) = prune(&session, 1_000).await;
+    assert!(gone == 10 && read <= 100, "{gone} jobs gone, {read} entries read");
 }
 
 /// Red when two pruners walk at the same time.

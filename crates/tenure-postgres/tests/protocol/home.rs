@@ -13,7 +13,7 @@ use tenure_store::audit::{self, Report};
 use tenure_store::lease::{ClaimJobs, EndJob, EndJobs, Ended};
 use tenure_store::{AdminStore, JobStore, JournalStore, LeaseStore, StoreError};
 
-use crate::scene::{Scene, number, real_now, run, text};
+use crate::scene::{Scene, number, real_now, run, soon, text, until};
 
 /// So many transactions that a new cluster does not reach them.
 pub(crate) const BURN: &str =
@@ -122,6 +122,27 @@ async fn every_sequence_and_every_stored_transaction_id_is_on_the_list_that_reho
     assert_eq!(number(&client, unguarded).await, 0, "a sequence that leaps is guarded where its numbers are drawn");
     run(&client, "create table tenure.forgotten (at pg_lsn, id int generated always as identity)").await;
     assert_eq!(text(&client, differences).await, "forgotten.at, forgotten_id_seq", "a new one is noticed");
+}
+
+/// A transaction that has written to the journal is open while the database is rehomed: its rows belong to the era that
+/// ends, and are sealed. Red when rehoming does not wait: no seal ever holds them.
+#[tokio::test]
+async fn rehoming_waits_for_transactions_that_have_written_to_the_journal() {
+    let scene = Scene::new().await;
+    history(&scene).await;
+    let (user, look) = (scene.client().await, scene.client().await);
+    run(&user, "begin; insert into tenure.journal (at, event, jobs) select now(), 6, '{}' from generate_series(1, 3)").await;
+    let url = scene.database.url.clone();
+    let rehome = tokio::spawn(async move { PgStore::rehome(&url, true).await });
+    let waits = "select exists (select from pg_stat_activity where datname = current_database()
+        and wait_event_type = 'Lock' and query like '%tenure.rehome%')";
+    until(&look, "rehoming waits", waits).await;
+    run(&user, "commit").await;
+    soon("rehome", rehome).await.expect("no panic").expect("rehome");
+    let store = PgStore::connect(&scene.database.url, PgOptions::default()).await.expect("connect");
+    while store.seal_journal().await.expect("seal").is_some() {}
+    let sealed = number(&look, "select sum(rows) from tenure.seal").await;
+    assert_eq!(sealed, number(&look, "select count(*) from tenure.journal").await, "every row is under a seal");
 }
 
 /// Logical replication carries rows and no sequences.
