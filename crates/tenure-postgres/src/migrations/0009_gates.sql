@@ -230,7 +230,9 @@ begin
   ), fit as materialized (
     select d.place, sum(d.kib) over (rows unbounded preceding) - d.kib < _kib as fits from due d
   ), taken as (
-    delete from tenure.ready r where r.ctid = any (array(select place from fit where fits)) returning r.job, r.attempt, r.losses, r.run_at, r.line
+    delete from tenure.ready r
+    where r.ctid = any (case when (select sum(d.kib) from due d) <= _kib then array(select place from due) else array(select place from fit where fits) end)
+    returning r.job, r.attempt, r.losses, r.run_at, r.line
   ), doomed as materialized (
     select c.job from tenure.cancel_request c where c.job = any (array(select job from taken))
       and exists (select from tenure.cancel_request)

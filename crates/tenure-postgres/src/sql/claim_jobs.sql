@@ -27,10 +27,13 @@ with q as materialized (
   ) r
   limit $3::bigint
 ), fit as materialized (
-  -- In the order of the claim: a job is taken while those before it are below the bound.
+  -- In the order of the claim: a job is taken while those before it are below the bound. Only read where all together are
+  -- above it: a running sum costs more than a sum.
   select place, sum(kib) over (rows unbounded preceding) - kib < $8::bigint as fits from due
 ), taken as (
-  delete from tenure.ready r where r.ctid = any (array(select place from fit where fits)) returning r.job, r.attempt, r.losses, r.run_at
+  delete from tenure.ready r
+  where r.ctid = any (case when (select sum(kib) from due) <= $8::bigint then array(select place from due) else array(select place from fit where fits) end)
+  returning r.job, r.attempt, r.losses, r.run_at
 ), doomed as materialized (
   -- A cancel request and a retry may pass each other; here they meet again. Usually there is none at all.
   select c.job from tenure.cancel_request c where c.job = any (array(select job from taken))
