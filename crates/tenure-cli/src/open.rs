@@ -1,8 +1,8 @@
 //! Opens the store that the settings name.
 //!
 //! The embedded store is set up by the first command that stores something: nothing to install, nothing to run before.
-//! A command that only looks makes no file, so a path with a typing error is an error. A Postgres database belongs to
-//! somebody: it is only changed by `tenure migrate`.
+//! A command that only looks makes no file, so a path with a typing error is an error. A Postgres database has
+//! an owner: only `tenure migrate` changes its schema.
 
 use std::path::Path;
 use std::sync::Arc;

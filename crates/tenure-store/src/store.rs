@@ -328,7 +328,7 @@ pub trait AdminStore: Send + Sync {
     /// Creates a queue or changes its settings.
     async fn set_queue(&self, request: SetQueue) -> Result<(), StoreError>;
 
-    /// Stops or resumes claims of a queue; running jobs go on. A queue that nobody has made is `NotFound`: an operator's
+    /// Stops or resumes claims of a queue; running jobs go on. An unknown queue is `NotFound`: an operator's
     /// typing error must not look like a pause. Jobs and [`set_queue`](Self::set_queue) make queues.
     async fn pause_queue(&self, request: PauseQueue) -> Result<(), StoreError>;
 

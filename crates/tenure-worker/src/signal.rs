@@ -56,7 +56,7 @@ pub fn first_then_exit_on_second() -> io::Result<impl Future<Output = ()> + Send
                         tracing::info!(
                             "{name}: no more claims, running jobs may finish; once more, after a second, ends the process at once"
                         );
-                        // Nobody waits when the worker has ended by itself.
+                        // The receiver is gone when the worker has ended by itself.
                         let _ = tell.take().map(|tell| tell.send(()));
                     }
                     Request::Repeat => tracing::info!("{name} within a second of the first signal: counted as the same request"),

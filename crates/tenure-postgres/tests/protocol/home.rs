@@ -131,7 +131,8 @@ async fn rehoming_waits_for_transactions_that_have_written_to_the_journal() {
     let scene = Scene::new().await;
     history(&scene).await;
     let (user, look) = (scene.client().await, scene.client().await);
-    run(&user, "begin; insert into tenure.journal (at, event, jobs) select now(), 6, '{}' from generate_series(1, 3)").await;
+    run(&user, "begin; insert into tenure.journal (at, event, jobs) select now(), 6, '{}' from generate_series(1, 3)")
+        .await;
     let url = scene.database.url.clone();
     let rehome = tokio::spawn(async move { PgStore::rehome(&url, true).await });
     let waits = "select exists (select from pg_stat_activity where datname = current_database()
