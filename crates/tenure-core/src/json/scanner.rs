@@ -24,7 +24,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn document(&mut self) -> Checked {
         self.value(1)?;
         self.white();
-        if self.at == self.bytes.len() { Ok(()) } else { Err("it goes on after its end") }
+        if self.at == self.bytes.len() { Ok(()) } else { Err("it is not JSON: there is more text after the value") }
     }
 
     /// The byte at which the check stands or failed.
