@@ -1,13 +1,14 @@
 //! F57: one statement cancels very many jobs, and the processes that seal the journal are killed in the middle.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
-use tenure_cluster::postgres_server::psql;
 use tenure_core::How;
 
+use super::session::Session;
 use crate::act::Act;
 use crate::pass_line::PassLine;
+use crate::place::Place;
+use crate::process::Process;
 use crate::report::{Report, Row, Size};
 use crate::stage::Stage;
 use crate::watch::watch;
@@ -17,7 +18,7 @@ pub(super) const ROW: Row = Row {
     id: "F57",
     fault: "one statement cancels very many jobs, and sealers are killed",
     injected: "`select tenure.cancel(id) from …` over all jobs of a queue in one transaction, while 2 workers seal and do other \
-               jobs; one of them killed with -9 after every few seals",
+               jobs; the one that has read a part and is about to write its seal is killed with -9, again and again",
     run: |size| Box::pin(run(size)),
 };
 
@@ -33,6 +34,11 @@ const FILL: &str = "insert into tenure.queue (name) values ('bulk');
     analyze tenure.job, tenure.ready";
 const CANCEL: &str = "set statement_timeout = 0;
     select count(tenure.cancel(r.job, actor => 'bulk')) from tenure.ready r join tenure.queue q on q.id = r.queue where q.name = 'bulk'";
+/// Reads go on, and a sealer waits when it writes its seal.
+const HOLD_SEALS: &str = "begin; lock table tenure.seal in share row exclusive mode";
+/// The worker that waits for [`HOLD_SEALS`]: each worker's connections have its name.
+const WAITING_SEALER: &str = "select a.application_name from pg_locks l join pg_stat_activity a using (pid)
+    where a.datname = current_database() and l.relation = 'tenure.seal'::regclass and not l.granted limit 1";
 /// Cancels that the figures know.
 const COUNTED: &str = "select coalesce(sum(canceled), 0) from tenure.rollup where step = 3 and tenant = 0";
 const SEALED: &str = "select coalesce(sum(rows), 0) from tenure.seal";
@@ -42,9 +48,9 @@ async fn run(size: Size) -> Report {
     let mut stage = Stage::postgres().await;
     stage.set_lease("default", Duration::from_secs(2)).await;
     stage.sql(&FILL.replace(":jobs", &jobs.to_string()));
-    let mut workers = ["a", "b"].map(|name| stage.worker(name, &["--queue", "default=4"]));
-    let url = stage.place.text();
-    let bulk = thread::spawn(move || psql(&url, CANCEL).unwrap());
+    let mut workers = ["a", "b"].map(|name| named_worker(&stage, name));
+    let bulk = Session::open(&stage.place.text(), "begin").await;
+    let bulk = tokio::spawn(async move { (bulk.ask(CANCEL).await.remove(1), bulk) });
     // Others work and seals go on while the statement runs.
     let mut beside = 0;
     while !bulk.is_finished() {
@@ -52,23 +58,38 @@ async fn run(size: Size) -> Report {
         tokio::time::sleep(Duration::from_millis(250)).await;
         beside += 20;
     }
-    let canceled = bulk.join().unwrap();
+    let (canceled, bulk) = bulk.await.unwrap();
+    let canceled = canceled[0][0].clone().unwrap();
+    let lock = Session::open(&stage.place.text(), HOLD_SEALS).await;
+    bulk.run("commit").await;
     let (mut kills, mut sealed_at_kill) = (0, Vec::new());
+    while kills < most_kills {
+        // The lock is held: a sealer has read its part and waits to write the seal.
+        let waiting = watch("a sealer has a part to write", async || {
+            Some(stage.sql(WAITING_SEALER)).filter(|name| !name.is_empty())
+        });
+        let name = waiting.await;
+        let victim = workers.iter_mut().find(|worker| worker.name == name).unwrap();
+        victim.kill();
+        sealed_at_kill.push(number(&stage, SEALED));
+        kills += 1;
+        *victim = named_worker(&stage, &format!("w{kills}"));
+        // The killed sealer's seal is rolled back; the next sealer writes at least one part.
+        lock.run("rollback").await;
+        let before = number(&stage, SEALED);
+        watch("a part is sealed", async || (number(&stage, SEALED) > before).then_some(())).await;
+        if number(&stage, SEALED) >= jobs {
+            break;
+        }
+        lock.run(HOLD_SEALS).await;
+    }
+    drop(lock);
     loop {
         let before = number(&stage, SEALED);
         if before >= jobs {
             break;
         }
         watch("a part is sealed", async || (number(&stage, SEALED) > before).then_some(())).await;
-        let now = number(&stage, SEALED);
-        if kills < most_kills && now < jobs {
-            let at = kills % workers.len();
-            workers[at].kill();
-            sealed_at_kill.push(now);
-            kills += 1;
-            let name = format!("w{kills}");
-            workers[at] = stage.worker(&name, &["--queue", "default=4"]);
-        }
     }
     // Figures follow in parts, too.
     let sealed = Instant::now();
@@ -98,6 +119,14 @@ async fn run(size: Size) -> Report {
     report.line(line);
     report.bite(kills, size.pick(1, 5), "sealers killed while rows waited for their seal");
     report
+}
+
+/// A worker whose connections have its name.
+fn named_worker(stage: &Stage, name: &str) -> Process {
+    let url = stage.place.text();
+    let sign = if url.contains('?') { '&' } else { '?' };
+    let place = Place::parse(&format!("{url}{sign}application_name={name}"));
+    stage.worker_at(&place, name, &["--queue", "default=4"])
 }
 
 fn number(stage: &Stage, sql: &str) -> u64 {
