@@ -158,7 +158,18 @@ async fn a_killed_sealer_loses_one_part_at_most() {
         }
     }
     assert!(killed > 0, "no sealer was killed in the middle");
-    sealed += seal_all(&scene).await.iter().map(|seal| seal.rows).sum::<i64>();
+    // A connection that was ended a moment ago may still be in the pool: the store reports it once and opens another.
+    let mut ended_late = 0;
+    loop {
+        match scene.store.seal_journal().await {
+            Ok(Some(seal)) => sealed += seal.rows,
+            Ok(None) => break,
+            Err(error) => {
+                ended_late += 1;
+                assert!(error.is_passing() && ended_late <= 5, "{error}");
+            }
+        }
+    }
     assert!(sealed <= 30_000, "{sealed} rows sealed of 30,000");
     assert_each_row_sealed_once(&scene, &look).await;
     scene.assert_sound().await;
