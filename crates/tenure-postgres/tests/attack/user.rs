@@ -279,6 +279,8 @@ fn note(field: &Field, error: &tokio_postgres::Error) {
         "TN002" => field.ledger.count("repeated complete_in refused"),
         "TN404" | "TN409" => field.ledger.count("refused"),
         "40001" => field.ledger.count("serialization failures"),
+        // How many there may be is asserted at the end.
+        "40P01" => field.ledger.count("deadlocks of a user"),
         "55P03" => field.ledger.count("lock timeouts"),
         "closed" | "25P03" | "57P01" => field.ledger.count("transactions ended by the idle timeout"),
         code => field.ledger.fault(format!("a user's transaction: {error:?} ({code})")),
