@@ -7,14 +7,16 @@ use tenure_core::cron::Timing;
 use tenure_core::name::{ScheduleName, TenantName};
 use tenure_core::{Backoff, GateName, Invalid, Json, Rules};
 use tenure_store::schedule::{
-    DueSchedules, FIRES_KEPT, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter,
-    ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
+    DUE_RANKED_MAX, DueSchedules, FIRES_KEPT, FireRecord, FireResult, FireSchedule, Fired, PauseSchedule,
+    RemoveSchedule, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
 };
 use tenure_store::{ScheduleStore, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use uuid::Uuid;
 
 use crate::call::Param;
+use crate::error::from_code;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
@@ -29,8 +31,10 @@ const REMOVE_SCHEDULE: Statement =
     Statement { name: "remove_schedule", sql: "select tenure.remove_schedule($1, $2, $3, $4, $5)" };
 const SWITCH_SCHEDULE: Statement =
     Statement { name: "switch_schedule", sql: "select tenure.switch_schedule($1, $2, $3, $4, $5, $6)" };
-const FIRE_SCHEDULE: Statement =
-    Statement { name: "fire_schedule", sql: "select tenure.fire_schedule($1, $2, $3, $4, $5, $6, $7) as answer" };
+const FIRE_SCHEDULES: Statement = Statement {
+    name: "fire_schedules",
+    sql: "select answer, code, message from tenure.fire_schedules($1, $2, $3, $4, $5, $6, $7)",
+};
 
 #[async_trait]
 impl ScheduleStore for PgStore {
@@ -124,8 +128,8 @@ impl ScheduleStore for PgStore {
 
     async fn due_schedules(&self, limit: u32) -> Result<DueSchedules, StoreError> {
         DueSchedules::check_limit(limit)?;
-        let (limit, now) = (i64::from(limit), self.moment());
-        let params: [Param<'_>; 2] = [(&limit, Type::INT8), (&now, Type::TIMESTAMPTZ)];
+        let (limit, ranked, now) = (i64::from(limit), i64::from(DUE_RANKED_MAX), self.moment());
+        let params: [Param<'_>; 3] = [(&limit, Type::INT8), (&now, Type::TIMESTAMPTZ), (&ranked, Type::INT8)];
         let rows = self.call(Desk::Short, statement::DUE_SCHEDULES, &params).await?;
         let next_us = rows.first().map_or(Ok(None), |row| get::<Option<i64>>(row, "next_us"))?;
         let mut due = Vec::new();
@@ -137,26 +141,32 @@ impl ScheduleStore for PgStore {
         Ok(DueSchedules { due, next_in: next_us.map(|us| Duration::from_micros(u64::try_from(us).unwrap_or(0))) })
     }
 
-    async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError> {
-        let FireSchedule { schedule, version, fire_at, job, look_at } = request;
-        let (fire_at, look_at, kept, now) =
-            (fire_at.map(Moment), Moment(look_at), i64::from(FIRES_KEPT), self.moment());
+    async fn fire_schedules(&self, requests: Vec<FireSchedule>) -> Result<Vec<FireResult>, StoreError> {
+        FireSchedule::check_batch(&requests)?;
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let schedules: Vec<i64> = requests.iter().map(|fire| fire.schedule.0).collect();
+        let versions: Vec<i64> = requests.iter().map(|fire| fire.version).collect();
+        let fire_ats: Vec<Option<Moment>> = requests.iter().map(|fire| fire.fire_at.map(Moment)).collect();
+        let jobs: Vec<Uuid> = requests.iter().map(|fire| *fire.job.as_uuid()).collect();
+        let look_ats: Vec<Moment> = requests.iter().map(|fire| Moment(fire.look_at)).collect();
+        let (kept, now) = (i64::from(FIRES_KEPT), self.moment());
         let params: [Param<'_>; 7] = [
-            (&schedule.0, Type::INT8),
-            (&version, Type::INT8),
-            (&fire_at, Type::TIMESTAMPTZ),
-            (job.as_uuid(), Type::UUID),
-            (&look_at, Type::TIMESTAMPTZ),
+            (&schedules, Type::INT8_ARRAY),
+            (&versions, Type::INT8_ARRAY),
+            (&fire_ats, Type::TIMESTAMPTZ_ARRAY),
+            (&jobs, Type::UUID_ARRAY),
+            (&look_ats, Type::TIMESTAMPTZ_ARRAY),
             (&kept, Type::INT8),
             (&now, Type::TIMESTAMPTZ),
         ];
-        let rows = self.call(Desk::Short, FIRE_SCHEDULE, &params).await?;
-        match answer(&rows)? {
-            "stored" => Ok(Fired::Stored(job)),
-            "passed" => Ok(Fired::Passed),
-            "lost" => Ok(Fired::Lost),
-            other => Err(StoreError::Corrupt(format!("fire_schedule answered {other}"))),
+        let rows = self.call(Desk::Short, FIRE_SCHEDULES, &params).await?;
+        if rows.len() != requests.len() {
+            let (asked, got) = (requests.len(), rows.len());
+            return Err(StoreError::Corrupt(format!("fire_schedules answered {got} of {asked} fires")));
         }
+        requests.iter().zip(&rows).map(|(request, row)| fired(request, row)).collect()
     }
 }
 
@@ -185,6 +195,21 @@ impl PgStore {
 
 fn answer(rows: &[Row]) -> Result<&str, StoreError> {
     rows.first().map_or(Ok("nothing"), |row| get(row, "answer"))
+}
+
+/// What became of one fire of a batch.
+fn fired(request: &FireSchedule, row: &Row) -> Result<FireResult, StoreError> {
+    match get(row, "answer")? {
+        "stored" => Ok(Ok(Fired::Stored(request.job))),
+        "passed" => Ok(Ok(Fired::Passed)),
+        "lost" => Ok(Ok(Fired::Lost)),
+        "refused" => {
+            let (code, message): (&str, &str) = (get(row, "code")?, get(row, "message")?);
+            let refused = from_code(code, message);
+            Ok(Err(refused.unwrap_or_else(|| StoreError::Corrupt(format!("{message} (SQLSTATE {code})")))))
+        }
+        other => Err(StoreError::Corrupt(format!("fire_schedules answered {other}"))),
+    }
 }
 
 fn record(row: &Row) -> Result<ScheduleRecord, StoreError> {

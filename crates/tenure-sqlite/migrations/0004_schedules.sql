@@ -29,7 +29,7 @@ create table schedule (
     look_at integer not null,
     unique (tenant, name)
 ) strict;
-create index schedule_look on schedule (look_at, id) where paused = 0;
+create index schedule_look on schedule (look_at, id, tenant) where paused = 0;
 
 -- S1: a fire time has one job, and a job is of one fire.
 create table schedule_fire (

@@ -11,8 +11,8 @@ use tenure_core::name::{ScheduleName, TenantName};
 use tenure_core::{Invalid, Json, Timestamp};
 use tenure_store::operate::Word;
 use tenure_store::schedule::{
-    DueSchedules, FIRES_KEPT, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter,
-    ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
+    DUE_RANKED_MAX, DueSchedules, FIRES_KEPT, FireRecord, FireResult, FireSchedule, Fired, PauseSchedule,
+    RemoveSchedule, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
 };
 use tenure_store::{ScheduleStore, StoreError};
 
@@ -76,8 +76,9 @@ impl ScheduleStore for SqliteStore {
         self.read(move |tx| due_schedules(tx, limit)).await
     }
 
-    async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError> {
-        self.write(Urgency::Verb, move |tx| fire_schedule(tx, &request)).await
+    async fn fire_schedules(&self, requests: Vec<FireSchedule>) -> Result<Vec<FireResult>, StoreError> {
+        FireSchedule::check_batch(&requests)?;
+        self.write(Urgency::Verb, move |tx| requests.iter().map(|request| fire_one(tx, request)).collect()).await
     }
 }
 
@@ -158,9 +159,26 @@ fn show_schedule(
 
 fn due_schedules(tx: &Tx<'_>, limit: u32) -> fault::Result<DueSchedules> {
     let now = tx.now.as_micros();
-    let due = tx.all(DUE_SCHEDULES, named_params! { ":now": now, ":limit": limit }, |row| read(row, tx.now))?;
+    let params = named_params! { ":now": now, ":ranked": DUE_RANKED_MAX, ":limit": limit };
+    let due = tx.all(DUE_SCHEDULES, params, |row| read(row, tx.now))?;
     let next = tx.one(NEXT_LOOK, named_params! { ":now": now }, |row| time(row, 0))?;
     Ok(DueSchedules { due, next_in: next.map(|at| at.since(tx.now)) })
+}
+
+/// Fires one schedule of a batch. A fire that is refused is undone alone; trouble with the store ends the whole batch.
+fn fire_one(tx: &Tx<'_>, request: &FireSchedule) -> fault::Result<FireResult> {
+    tx.conn().execute_batch("savepoint fire")?;
+    match fire_schedule(tx, request).map_err(StoreError::from) {
+        Ok(fired) => {
+            tx.conn().execute_batch("release fire")?;
+            Ok(Ok(fired))
+        }
+        Err(error) if error.is_passing() => Err(error.into()),
+        Err(refused) => {
+            tx.conn().execute_batch("rollback to fire; release fire")?;
+            Ok(Err(refused))
+        }
+    }
 }
 
 fn fire_schedule(tx: &Tx<'_>, request: &FireSchedule) -> fault::Result<Fired> {

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   every worker, about once a second                        the store, one transaction
-//!   due_schedules ──► decide: Timing::due(last, now) ──► fire_schedule ──► version still the one that was read?
-//!        ▲              the fire, and when to look again        │             yes: last, look_at, fire row, job
-//!        └──────────────────────────────────────────────────────┘             no:  nothing; somebody else was faster
+//!   due_schedules ──► decide: Timing::due(last, now) ──► fire_schedules ─► version still the one that was read?
+//!        ▲  tenants     the fire, and when to look again        │  a batch    yes: last, look_at, fire row, job
+//!        │  in turn                                             │             no:  nothing; somebody else was faster
+//!        └──────────────────────────────────────────────────────┘
 //! ```
 //! The times are computed here and nowhere else: no store reads a cron expression. What a store has to promise is S1 of
 //! docs/ARCHITECTURE.md, and two things in it do so, each alone: the version moves by compare-and-set in the transaction
@@ -17,7 +18,8 @@ use tenure_core::name::{GateName, KindName, QueueName, ScheduleName, TenantName}
 use tenure_core::new_job::Due;
 use tenure_core::{Invalid, JobId, Json, NewJob, Priority, State, Timestamp, Timing};
 
-use crate::operate::Word;
+use crate::error::StoreError;
+use crate::operate::{BATCH_MAX, Word};
 use crate::record::Sight;
 
 /// Fires that are kept of each schedule.
@@ -26,6 +28,10 @@ pub const FIRES_KEPT: u32 = 100;
 pub const SCHEDULE_PAYLOAD_BYTES_MAX: usize = 64 << 10;
 /// Longest grace: after so long nobody waits for a fire any more.
 pub const GRACE_MAX: Duration = Duration::from_secs(365 * 86_400);
+
+/// Due schedules that a store ranks by tenant in one look, the longest due first. With more than these due at once, the
+/// tenants among the longest due take turns. The bound keeps one look cheap after a long outage.
+pub const DUE_RANKED_MAX: u32 = 10_000;
 
 /// A schedule is looked at at least so often, however rarely it fires: a new release may know other rules of its zone.
 const LOOK_AGAIN: Duration = Duration::from_secs(86_400);
@@ -127,14 +133,18 @@ pub enum Fired {
     Stored(JobId),
     /// There was nothing to fire, and it is looked at again later.
     Passed,
-    /// No job is stored: somebody else was faster, or it was changed, paused or removed, or this fire time has its job.
+    /// No job is stored: another process was faster or is firing this schedule now, or it was changed, paused or removed,
+    /// or this fire time has its job.
     Lost,
 }
+
+/// The answer to one [`FireSchedule`] of a batch: what it did, or why it was refused. A refused fire changes nothing.
+pub type FireResult = Result<Fired, StoreError>;
 
 /// What is due, and when there may be more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DueSchedules {
-    /// To be decided now, the longest due first.
+    /// To be decided now: tenants in turn, the longest due of each first.
     pub due: Vec<ScheduleRecord>,
     /// How long until another one has to be looked at; `None` when there is none.
     pub next_in: Option<Duration>,
@@ -204,6 +214,22 @@ impl DueSchedules {
     /// Refuses a batch that is empty or too large.
     pub fn check_limit(limit: u32) -> Result<(), Invalid> {
         crate::operate::check_batch(limit)
+    }
+}
+
+impl FireSchedule {
+    /// Refuses a batch that is too large and a batch that names a schedule twice: its second fire would be decided by
+    /// what the first one changes.
+    pub fn check_batch(batch: &[Self]) -> Result<(), Invalid> {
+        if batch.len() > BATCH_MAX as usize {
+            return Err(Invalid::new("fires", batch.len(), format!("at most {BATCH_MAX} in one call")));
+        }
+        let mut schedules: Vec<ScheduleId> = batch.iter().map(|fire| fire.schedule).collect();
+        schedules.sort_unstable();
+        match schedules.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(twice) => Err(Invalid::new("fires", twice[0].0, "a schedule is in a batch once at most")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -338,6 +364,22 @@ mod tests {
     fn a_paused_schedule_has_no_fire_to_come() {
         let paused = ScheduleRecord { paused: true, ..record("0 3 * * *", "01T03:00:00", "02T00:00:00") };
         assert_eq!(paused.next(), None);
+    }
+
+    #[test]
+    fn a_batch_has_each_schedule_once_and_is_bounded() {
+        let fire = |schedule| FireSchedule {
+            schedule: ScheduleId(schedule),
+            version: 1,
+            fire_at: None,
+            job: id(),
+            look_at: at("01T00:00:00"),
+        };
+        let batch = |of: std::ops::Range<i64>| of.map(fire).collect::<Vec<_>>();
+        assert!(FireSchedule::check_batch(&[]).is_ok());
+        assert!(FireSchedule::check_batch(&batch(0..1_000)).is_ok());
+        assert!(FireSchedule::check_batch(&batch(0..1_001)).is_err());
+        assert!(FireSchedule::check_batch(&[fire(1), fire(2), fire(1)]).is_err());
     }
 
     #[test]

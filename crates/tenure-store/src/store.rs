@@ -31,8 +31,8 @@ use crate::run::{
     PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun,
 };
 use crate::schedule::{
-    DueSchedules, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter, ScheduleRecord,
-    ScheduleSet, SetSchedule,
+    DueSchedules, FireRecord, FireResult, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter,
+    ScheduleRecord, ScheduleSet, SetSchedule,
 };
 use crate::usage::{UsageFilter, UsageTotal};
 use crate::worker::{Beat, Order, OrderWorker, WorkerRecord};
@@ -222,12 +222,20 @@ pub trait ScheduleStore: Send + Sync {
         name: &ScheduleName,
     ) -> Result<(ScheduleRecord, Vec<FireRecord>), StoreError>;
 
-    /// Schedules that have to be looked at, at most `limit`, 1..=1,000. A paused one never has to.
+    /// Due schedules, at most `limit`, 1..=1,000, in a fair order between tenants: the longest due schedule of every
+    /// tenant first, then the second of every tenant, and so on. A paused schedule is never due.
     async fn due_schedules(&self, limit: u32) -> Result<DueSchedules, StoreError>;
 
-    /// Moves a schedule on and stores the job of its fire, if there is one, in one transaction: all of it, or nothing
-    /// when the schedule is no longer as it was read. Its job is due at the fire time.
-    async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError>;
+    /// Moves schedules on and stores the jobs of their fires in one transaction, at most 1,000 schedules, each at most
+    /// once. Answers in the order given. A fire is stored whole or not at all, and a fire that is refused (its queue is
+    /// full, its payload is not accepted) leaves the others of the batch alone. A job is due at its fire time.
+    async fn fire_schedules(&self, requests: Vec<FireSchedule>) -> Result<Vec<FireResult>, StoreError>;
+
+    /// Fires one schedule by [`fire_schedules`](Self::fire_schedules).
+    async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError> {
+        let answer = self.fire_schedules(vec![request]).await?.pop();
+        answer.unwrap_or_else(|| Err(StoreError::Corrupt("the store answered no fire".to_owned())))
+    }
 }
 
 /// Runs: many jobs with one goal.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tenure_core::cron::Timing;
 use tenure_core::journal::JournalEvent;
-use tenure_core::name::{KindName, ScheduleName, TenantName};
-use tenure_core::{JobId, Json, Timestamp};
+use tenure_core::name::{KindName, QueueName, ScheduleName, TenantName};
+use tenure_core::{JobId, Json, NewJob, Timestamp};
 use tenure_store::StoreError;
-use tenure_store::operate::Word;
+use tenure_store::operate::{Quota, SetQueue, Word};
 use tenure_store::record::{JobFilter, Sight};
 use tenure_store::schedule::{
     FIRES_KEPT, FireRecord, FireSchedule, Fired, GRACE_MAX, PauseSchedule, ScheduleRecord, ScheduleSet, SetSchedule,
@@ -131,6 +131,128 @@ pub async fn of_two_fires_at_once_one_stores_a_job(t: Fixture) {
         );
     }
     assert_eq!(jobs(&t).await.len(), ROUNDS);
+}
+
+/// A schedule of each second, of a tenant of its own choice.
+async fn set_of(t: &Fixture, tenant: &str, name: &str) {
+    let (tenant, name) = (tenant.parse().expect("a name"), name.parse().expect("a name"));
+    set(t, SetSchedule { tenant, name, ..each_second() }).await;
+}
+
+/// The due schedules by name, one page of them.
+async fn due(t: &Fixture, limit: u32) -> Vec<ScheduleRecord> {
+    t.store.due_schedules(limit).await.expect("due").due
+}
+
+/// A tenant with many due schedules delays no other tenant by more than its turn.
+pub async fn tenants_take_turns_among_due_schedules(t: Fixture) {
+    for n in 10..40 {
+        set_of(&t, "noisy", &format!("n{n}")).await;
+    }
+    t.advance(SECOND);
+    for name in ["q1", "q2"] {
+        set_of(&t, "quiet", name).await;
+    }
+    let names = async |limit| due(&t, limit).await.iter().map(|due| due.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(6).await, ["n10", "q1", "n11", "q2", "n12", "n13"]);
+    assert_eq!(names(1_000).await.len(), 32, "every due schedule has its turn");
+    // The longest due of each tenant goes first, also after others of this tenant have fired.
+    let first: Vec<_> = due(&t, 2).await.iter().map(|read| read.decide(t.new_id())).collect();
+    t.store.fire_schedules(first).await.expect("fire");
+    assert_eq!(names(2).await, ["n11", "q2"]);
+}
+
+/// Stored, lost, passed over: each fire of a batch has its own answer, also when the batch is sent again.
+pub async fn a_batch_of_fires_is_answered_one_by_one(t: Fixture) {
+    for name in ["a", "b", "c", "d"] {
+        set_of(&t, "default", name).await;
+    }
+    t.advance(SECOND);
+    let now = t.clock.now();
+    let mut batch: Vec<_> = due(&t, 10).await.iter().map(|read| read.decide(t.new_id())).collect();
+    batch[1].version -= 1;
+    batch[2].fire_at = None;
+    let jobs_asked: Vec<_> = batch.iter().map(|fire| fire.job).collect();
+    let expected = [Fired::Stored(jobs_asked[0]), Fired::Lost, Fired::Passed, Fired::Stored(jobs_asked[3])];
+    let fired = async |batch: &[FireSchedule]| {
+        let answers = t.store.fire_schedules(batch.to_vec()).await.expect("fire");
+        answers.into_iter().collect::<Result<Vec<_>, _>>().expect("no fire is refused")
+    };
+    assert_eq!(fired(&batch).await, expected);
+    // Sent again after a lost reply: what was stored is answered as before, and nothing happens again.
+    let again = [Fired::Stored(jobs_asked[0]), Fired::Lost, Fired::Lost, Fired::Stored(jobs_asked[3])];
+    assert_eq!(fired(&batch).await, again);
+    assert_eq!(jobs(&t).await.len(), 2);
+    assert_eq!(fired(&[]).await, []);
+    for (name, fires) in [("a", 1), ("b", 0), ("c", 0), ("d", 1)] {
+        let shown = t.store.show_schedule(&TenantName::default(), &name.parse().expect("a name")).await.expect("show");
+        let times: Vec<_> = shown.1.iter().map(|fire| fire.fire_at).collect();
+        assert_eq!(times, vec![now; fires], "{name}");
+    }
+    let twice = t.store.fire_schedules(vec![batch[1].clone(), batch[1].clone()]).await;
+    assert!(matches!(twice, Err(StoreError::Invalid(ref why)) if why.field == "fires"), "{twice:?}");
+}
+
+/// A full queue or a refused id of one schedule costs the other schedules of the batch nothing.
+pub async fn a_refused_fire_leaves_its_batch_alone(t: Fixture) {
+    let full: QueueName = "full".parse().expect("a name");
+    let quota = Some(Quota::Pending(1));
+    t.store.set_queue(SetQueue { quota, ..SetQueue::new(full.clone(), SECOND * 60) }).await.expect("quota");
+    let taken = NewJob { queue: full.clone(), ..t.new_job() };
+    t.store.enqueue_jobs(vec![taken.clone()]).await.expect("enqueue");
+    for name in ["a", "b", "c", "d"] {
+        let mut request = SetSchedule { name: name.parse().expect("a name"), ..each_second() };
+        if name == "b" {
+            request.template.queue = full.clone();
+        }
+        set(&t, request).await;
+    }
+    t.advance(SECOND);
+    let mut batch: Vec<_> = due(&t, 10).await.iter().map(|read| read.decide(t.new_id())).collect();
+    batch[2].job = taken.id;
+    let answers = t.store.fire_schedules(batch.clone()).await.expect("fire");
+    assert!(
+        matches!(
+            &answers[..],
+            [Ok(Fired::Stored(_)), Err(StoreError::Full(_)), Err(StoreError::Invalid(why)), Ok(Fired::Stored(_))]
+                if why.field == "id"
+        ),
+        "{answers:?}"
+    );
+    let mut stored = jobs(&t).await;
+    stored.sort_unstable();
+    let mut expected = vec![taken.id, batch[0].job, batch[3].job];
+    expected.sort_unstable();
+    assert_eq!(stored, expected);
+    // The refused ones are as they were, and due.
+    let left: Vec<_> = due(&t, 10).await.into_iter().map(|read| (read.name.to_string(), read.version)).collect();
+    assert_eq!(left, [("b".to_owned(), batch[1].version), ("c".to_owned(), batch[2].version)]);
+}
+
+/// Two processes that read the same page: together they store each fire once, and neither waits for the other for ever.
+pub async fn of_two_batches_of_fires_at_once_each_fire_is_stored_once(t: Fixture) {
+    for n in 0..20 {
+        set_of(&t, "default", &format!("s{n}")).await;
+    }
+    for round in 1..=ROUNDS {
+        t.advance(SECOND);
+        let due = due(&t, 100).await;
+        let one: Vec<_> = due.iter().map(|read| read.decide(t.new_id())).collect();
+        let other: Vec<_> = due.iter().rev().map(|read| read.decide(t.new_id())).collect();
+        let (first, second) = (t.store.clone(), t.store.clone());
+        let (fired, others) = both(async move { first.fire_schedules(one).await.expect("fire") }, async move {
+            second.fire_schedules(other).await.expect("fire")
+        })
+        .await;
+        for (read, answers) in due.iter().zip(fired.iter().zip(others.iter().rev())) {
+            assert!(
+                matches!(answers, (Ok(Fired::Stored(_)), Ok(Fired::Lost)) | (Ok(Fired::Lost), Ok(Fired::Stored(_)))),
+                "round {round}, {}: {answers:?}",
+                read.name
+            );
+        }
+    }
+    assert_eq!(jobs(&t).await.len(), 20 * ROUNDS);
 }
 
 /// The newest fires are the history; the others go as new ones come.

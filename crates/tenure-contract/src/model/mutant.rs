@@ -41,6 +41,8 @@ pub enum Mutant {
     VersionIgnored,
     /// A fire time may have another job.
     FiredTwice,
+    /// Due schedules come the longest due first, of whichever tenant.
+    TenantsNotInTurn,
     /// A page moves its partition wherever that is.
     OffsetIgnored,
     /// A consolidate does not wait for all.
@@ -49,7 +51,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every way, each with a case that must notice it.
-    pub const ALL: [(Self, &'static str); 21] = [
+    pub const ALL: [(Self, &'static str); 22] = [
         (Self::LeaseIgnored, "a_stale_worker_cannot_complete_while_its_successor_runs"),
         (Self::WorkerIgnored, "a_worker_cannot_complete_under_the_lease_of_another"),
         (Self::EndedTwice, "a_completion_sent_twice_is_answered_as_done_before"),
@@ -69,6 +71,7 @@ impl Mutant {
         (Self::GateIgnored, "a_gate_lets_so_many_in_at_once"),
         (Self::VersionIgnored, "of_two_that_make_up_different_fires_one_wins"),
         (Self::FiredTwice, "a_fire_time_has_one_job_whatever_is_asked"),
+        (Self::TenantsNotInTurn, "tenants_take_turns_among_due_schedules"),
         (Self::OffsetIgnored, "a_page_that_is_repeated_or_out_of_order_moves_nothing"),
         (Self::ConsolidateEarly, "a_consolidate_opens_when_the_last_partition_is_done"),
     ];

@@ -10,8 +10,8 @@ use tenure_core::{JobId, Timestamp};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::record::Sight;
 use tenure_store::schedule::{
-    DueSchedules, FIRES_KEPT, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter,
-    ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
+    DUE_RANKED_MAX, DueSchedules, FIRES_KEPT, FireRecord, FireResult, FireSchedule, Fired, PauseSchedule,
+    RemoveSchedule, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
 };
 use tenure_store::{ScheduleStore, StoreError};
 
@@ -146,13 +146,37 @@ impl ScheduleStore for ModelStore {
             let mut rows: Vec<_> = tables.schedules.iter().filter(|(_, row)| !row.paused).collect();
             rows.sort_by_key(|(_, row)| (row.look_at, row.id));
             let next = rows.iter().find(|(_, row)| row.look_at > now).map(|(_, row)| row.look_at.since(now));
-            let due = rows.into_iter().filter(|(_, row)| row.look_at <= now).take(limit as usize);
-            Ok(DueSchedules { due: due.map(|(key, row)| row.record(key, now)).collect(), next_in: next })
+            let due = rows.into_iter().filter(|(_, row)| row.look_at <= now).take(DUE_RANKED_MAX as usize);
+            let mut ranks: BTreeMap<&TenantName, u32> = BTreeMap::new();
+            let mut ranked: Vec<_> = due
+                .map(|(key, row)| {
+                    let rank = ranks.entry(&key.0).or_default();
+                    *rank += 1;
+                    (*rank, key, row)
+                })
+                .collect();
+            if !self.has(Mutant::TenantsNotInTurn) {
+                ranked.sort_by_key(|(rank, _, row)| (*rank, row.look_at, row.id));
+            }
+            let page = ranked.into_iter().take(limit as usize);
+            Ok(DueSchedules { due: page.map(|(_, key, row)| row.record(key, now)).collect(), next_in: next })
         })
     }
 
-    async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError> {
-        let fired = self.transact(|tables, now| self.fire(tables, &request, now))?;
+    async fn fire_schedules(&self, requests: Vec<FireSchedule>) -> Result<Vec<FireResult>, StoreError> {
+        FireSchedule::check_batch(&requests)?;
+        let fired = self.transact(|tables, now| {
+            let mut answers = Vec::with_capacity(requests.len());
+            for request in &requests {
+                let mut copy = tables.clone();
+                let fired = self.fire(&mut copy, request, now);
+                if fired.is_ok() {
+                    *tables = copy;
+                }
+                answers.push(fired);
+            }
+            Ok(answers)
+        })?;
         self.work.notify_one();
         Ok(fired)
     }

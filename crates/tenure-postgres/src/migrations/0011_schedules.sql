@@ -1,7 +1,7 @@
 -- 0011_schedules: what asks for a job again and again.
 --
 -- When a schedule fires is text that tenure_core::cron reads; nothing here computes with it. Who wants to move one on
--- names the version that was read: tenure.fire_schedule is the compare-and-set, the row of the fire and the job in one.
+-- names the version that was read: tenure.fire_schedules is the compare-and-set, the row of the fire and the job in one.
 
 create table tenure.schedule (
   id bigint generated always as identity primary key,
@@ -27,7 +27,7 @@ create table tenure.schedule (
   look_at timestamptz not null,                             -- there is nothing to do before this
   unique (tenant, name)
 ) with (fillfactor = 50);
-create index schedule_look on tenure.schedule (look_at, id) where not paused;
+create index schedule_look on tenure.schedule (look_at, id) include (tenant) where not paused;
 
 -- S1: a fire time has one job, and a job is of one fire.
 create table tenure.schedule_fire (
@@ -131,35 +131,94 @@ create function tenure.pause_schedule(schedule text, reason text default null, t
 create function tenure.resume_schedule(schedule text, reason text default null, tenant text default 'default', actor text default null, now timestamptz default null)
   returns void language sql as $$ select tenure.switch_schedule(schedule, false, reason, tenant, actor, now) $$;
 
--- Moves a schedule on from the version that was read and stores the job of its fire, if there is one; answers stored,
--- passed or lost. The update waits for whoever moves it at the same time, and then finds another version.
-create function tenure.fire_schedule(_schedule bigint, _version bigint, _fire_at timestamptz, _job uuid, _look_at timestamptz, _kept bigint, _now timestamptz default null)
-  returns text language plpgsql as $$
+-- Moves schedules on from the versions that were read and stores the jobs of their fires; answers stored, passed or lost for
+-- each, in the order given. A schedule whose row is locked is being changed or fired by another transaction and answers lost:
+-- an open transaction delays no other schedule.
+create function tenure.fire_batch(_schedules bigint[], _versions bigint[], _fire_ats timestamptz[], _jobs uuid[], _look_ats timestamptz[], _kept bigint, _now timestamptz)
+  returns text[] language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
-  s tenure.schedule;
+  free bigint[];
+  moved int[];
+  fired int[];
+  refused uuid;
+  answers text[];
 begin
-  update tenure.schedule t set version = t.version + 1, last_at = greatest(t.last_at, _fire_at), look_at = _look_at
-    where t.id = _schedule and t.version = _version and not t.paused and coalesce(_fire_at, moment) <= moment
-    returning * into s;
-  if not found then
-    -- This very request may have come through before, and its reply was lost.
-    if not exists (select from tenure.schedule_fire f where f.schedule = _schedule and f.fire_at = _fire_at and f.job = _job) then
-      return 'lost';
+  free := array(
+    select t.id from unnest(_schedules, _versions) i (schedule, version) join tenure.schedule t on t.id = i.schedule and t.version = i.version
+    order by t.id for no key update of t skip locked);
+  with m as (
+    update tenure.schedule t set version = t.version + 1, last_at = greatest(t.last_at, i.fire_at), look_at = i.look_at
+      from unnest(_schedules, _versions, _fire_ats, _look_ats) with ordinality i (schedule, version, fire_at, look_at, ord)
+      where t.id = any (free) and t.id = i.schedule and not t.paused and coalesce(i.fire_at, moment) <= moment
+      returning i.ord::int as ord
+  )
+  select array_agg(m.ord) into moved from m;
+  with f as (
+    insert into tenure.schedule_fire (schedule, fire_at, job)
+      select i.schedule, i.fire_at, i.job from unnest(_schedules, _fire_ats, _jobs) with ordinality i (schedule, fire_at, job, ord)
+      where i.ord = any (moved) and i.fire_at is not null
+      on conflict (schedule, fire_at) do nothing
+      returning schedule
+  )
+  select array_agg(i.ord::int order by i.ord) into fired from unnest(_schedules) with ordinality i (schedule, ord) join f on f.schedule = i.schedule;
+  if fired is not null then
+    select e.job into refused from (
+      select array_agg(i.job order by i.ord) as ids, array_agg(w.name order by i.ord) as tenants, array_agg(s.queue order by i.ord) as queues, array_agg(s.kind order by i.ord) as kinds,
+        array_agg(s.payload order by i.ord) as payloads, array_agg(s.priority order by i.ord) as priorities, array_agg(i.fire_at order by i.ord) as run_ats, array_agg(null::bigint) as none,
+        array_agg(false) as waiting, array_agg(s.max_attempts order by i.ord) as max_attempts, array_agg(s.max_losses order by i.ord) as max_losses,
+        array_agg(s.backoff order by i.ord) as backoffs, array_agg(null::text) as no_text, array_agg(null::smallint) as no_policy, array_agg(s.gate order by i.ord) as gates
+      from unnest(_schedules, _fire_ats, _jobs) with ordinality i (schedule, fire_at, job, ord)
+      join tenure.schedule s on s.id = i.schedule join tenure.tenant w on w.id = s.tenant
+      where i.ord = any (fired)
+    ) n cross join lateral tenure.enqueue_rows(n.ids, n.tenants, n.queues, n.kinds, n.payloads, n.priorities, n.run_ats, n.none, n.waiting, n.max_attempts, n.max_losses,
+      n.backoffs, n.no_text, n.no_policy, n.none, n.no_text, n.no_text, n.no_text, moment, n.gates) e
+      where not e.created limit 1;
+    if found then
+      raise exception 'id `%` is refused: it is in use, make a new one', refused using errcode = 'TN422';
     end if;
+    delete from tenure.schedule_fire f
+      using unnest(_schedules) with ordinality i (schedule, ord) cross join lateral (
+        select o.fire_at from tenure.schedule_fire o where o.schedule = i.schedule order by o.fire_at desc limit 1 offset _kept - 1) oldest
+      where i.ord = any (fired) and f.schedule = i.schedule and f.fire_at < oldest.fire_at;
+    perform tenure.wake(q.queue) from (
+      select distinct s.queue from unnest(_schedules) with ordinality i (schedule, ord) join tenure.schedule s on s.id = i.schedule where i.ord = any (fired)) q;
+  end if;
+  -- A fire whose very job is there was stored by this request before, and its reply was lost.
+  answers := array(
+    select case when i.ord = any (fired) then 'stored'
+      when i.ord = any (moved) then case when i.fire_at is null then 'passed' else 'lost' end
+      when exists (select from tenure.schedule_fire f where f.schedule = i.schedule and f.fire_at = i.fire_at and f.job = i.job) then 'repeated'
+      else 'lost' end
+    from unnest(_schedules, _fire_ats, _jobs) with ordinality i (schedule, fire_at, job, ord) order by i.ord);
+  if 'repeated' = any (answers) then
     perform tenure.await_standbys();
-    return 'stored';
   end if;
-  if _fire_at is null then return 'passed'; end if;
-  insert into tenure.schedule_fire (schedule, fire_at, job) values (_schedule, _fire_at, _job) on conflict (schedule, fire_at) do nothing;
-  if not found then return 'lost'; end if;
-  if not (select e.created from tenure.enqueue_rows(array[_job], array[(select t.name from tenure.tenant t where t.id = s.tenant)], array[s.queue], array[s.kind],
-      array[s.payload], array[s.priority], array[_fire_at], array[null::bigint], array[false], array[s.max_attempts], array[s.max_losses], array[s.backoff],
-      array[null::text], array[null::smallint], array[null::bigint], array[null::text], array[null::text], array[null::text], moment, array[s.gate]) e) then
-    raise exception 'id `%` is refused: it is in use, make a new one', _job using errcode = 'TN422';
-  end if;
-  delete from tenure.schedule_fire f where f.schedule = _schedule
-    and f.fire_at < (select o.fire_at from tenure.schedule_fire o where o.schedule = _schedule order by o.fire_at desc limit 1 offset _kept - 1);
-  perform tenure.wake(s.queue);
-  return 'stored';
+  return array_replace(answers, 'repeated', 'stored');
+end $$;
+
+-- Fires a batch of schedules in one transaction. Only when a fire is refused are the fires of the batch stored one by one, so
+-- that the refused ones alone are undone: they answer with the error's code and message.
+create function tenure.fire_schedules(_schedules bigint[], _versions bigint[], _fire_ats timestamptz[], _jobs uuid[], _look_ats timestamptz[], _kept bigint, _now timestamptz default null)
+  returns table (answer text, code text, message text) language plpgsql as $$
+declare
+  moment timestamptz := coalesce(_now, clock_timestamp());
+  answers text[];
+begin
+  begin
+    answers := tenure.fire_batch(_schedules, _versions, _fire_ats, _jobs, _look_ats, _kept, moment);
+    return query select a.answer, null::text, null::text from unnest(answers) with ordinality a (answer, ord) order by a.ord;
+    return;
+  exception when sqlstate 'TN409' or sqlstate 'TN422' or sqlstate 'TN429' or data_exception or integrity_constraint_violation then
+    null;                                                         -- fired one by one below
+  end;
+  for i in 1..cardinality(_schedules) loop
+    begin
+      answers := tenure.fire_batch(_schedules[i:i], _versions[i:i], _fire_ats[i:i], _jobs[i:i], _look_ats[i:i], _kept, moment);
+      answer := answers[1]; code := null; message := null;
+    exception when sqlstate 'TN409' or sqlstate 'TN422' or sqlstate 'TN429' or data_exception or integrity_constraint_violation then
+      answer := 'refused'; code := sqlstate; message := sqlerrm;
+    end;
+    return next;
+  end loop;
 end $$;

@@ -17,6 +17,7 @@ use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, Operat
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
 use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
 use tenure_store::record::{EndingCount, Migration, QueueRecord, Violation};
+use tenure_store::schedule::ScheduleId;
 use tenure_store::usage::{UsageFilter, UsageTotal};
 use tenure_store::worker::{Beat, Order, OrderWorker, WorkerRecord};
 use tenure_store::{AdminStore, CacheStore, GateStore, IntoStore, LeaseStore, Store, StoreError, WakeStore};
@@ -76,6 +77,8 @@ struct Plan {
     reports: Vec<usize>,
     /// How many jobs each claim asked for.
     claims: Vec<u32>,
+    /// The schedules of each batch of fires.
+    fires: Vec<Vec<ScheduleId>>,
     /// How often somebody said that it is idle.
     pushes: u32,
 }
@@ -96,6 +99,10 @@ impl Flaky {
 
     pub(crate) fn reports(&self) -> Vec<usize> {
         self.plan.lock().unwrap().reports.clone()
+    }
+
+    pub(crate) fn fires(&self) -> Vec<Vec<ScheduleId>> {
+        self.plan.lock().unwrap().fires.clone()
     }
 
     pub(crate) fn pushes(&self) -> u32 {

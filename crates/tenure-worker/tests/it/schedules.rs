@@ -134,6 +134,49 @@ async fn a_fire_that_did_not_come_through_is_tried_again() {
     assert_eq!((summary.succeeded, fires(&client).await.len()), (1, 1));
 }
 
+/// One transaction for a page of fires; and a tenant with one due schedule is in the first page of another's hundreds.
+#[tokio::test]
+async fn hundreds_of_due_schedules_are_fired_in_few_transactions_tenants_in_turn() {
+    let (store, clock) = still().await;
+    let client = Client::new(&store);
+    let noisy = client.clone().for_tenant("noisy".parse().unwrap());
+    for n in 0..250 {
+        noisy.set_schedule(Schedule::new(&format!("n{n}"), "0 * * * * *"), Task { n }).await.unwrap();
+    }
+    client.set_schedule(Schedule::new("pulse", "0 * * * * *"), Task { n: 1 }).await.unwrap();
+    let flaky = Flaky::new(store);
+    let shared = flaky.clone().into_store();
+    let worker = Worker::builder(&shared).queue("default", 20).handle(|_: Task| async {}).build().unwrap();
+    worker.run_until_idle().await.unwrap();
+    let before = flaky.fires().len();
+    clock.advance(SECOND * 60);
+    let summary = worker.run_until_idle().await.unwrap();
+    let batches = flaky.fires().split_off(before);
+    let sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
+    assert_eq!((sizes, summary.succeeded), (vec![100, 100, 51], 251));
+    let pulse = client.show_schedule("pulse").await.unwrap().0.id;
+    assert!(batches[0].contains(&pulse), "{:?}", batches[0]);
+    assert_eq!(fires(&client).await.len(), 1);
+}
+
+/// Whatever the store says of one batch, each schedule of it has its own chance.
+#[tokio::test]
+async fn a_batch_that_the_store_refuses_is_fired_one_by_one() {
+    let (store, clock) = still().await;
+    let client = Client::new(&store);
+    for name in ["a", "b", "pulse"] {
+        client.set_schedule(Schedule::new(name, "0 * * * * *"), Task { n: 1 }).await.unwrap();
+    }
+    let flaky = Flaky::new(store);
+    let worker = worker(&flaky.clone().into_store());
+    worker.run_until_idle().await.unwrap();
+    clock.advance(SECOND * 60);
+    flaky.fail(Verb::Fire, Fault::Corrupt, 1);
+    let summary = worker.run_until_idle().await.unwrap();
+    assert_eq!((summary.succeeded, fires(&client).await.len()), (3, 1));
+    assert_eq!(flaky.hits(Verb::Fire, Fault::Corrupt), 1);
+}
+
 #[tokio::test]
 async fn a_client_sets_pauses_lists_and_removes() {
     let (store, clock) = still().await;

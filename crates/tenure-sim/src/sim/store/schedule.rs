@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use tenure_core::name::{ScheduleName, TenantName};
 use tenure_store::schedule::{
-    DueSchedules, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter, ScheduleRecord,
-    ScheduleSet, SetSchedule,
+    DueSchedules, FireRecord, FireResult, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter,
+    ScheduleRecord, ScheduleSet, SetSchedule,
 };
 use tenure_store::{ScheduleStore, StoreError};
 
@@ -45,30 +45,37 @@ impl ScheduleStore for Wire {
         .await
     }
 
-    async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError> {
-        let said = match request.fire_at {
+    async fn fire_schedules(&self, requests: Vec<FireSchedule>) -> Result<Vec<FireResult>, StoreError> {
+        let said = requests.iter().map(|request| match request.fire_at {
             Some(at) => format!("for {at}"),
-            None => "nothing".into(),
-        };
-        let tell = |_: &World, fired: &Fired| match fired {
-            Fired::Stored(_) => "stored".into(),
-            Fired::Passed => "passed".into(),
-            Fired::Lost => "lost".into(),
+            None => "nothing".to_owned(),
+        });
+        let said = said.collect::<Vec<_>>().join(", ");
+        let tell = |_: &World, answers: &Vec<FireResult>| {
+            let words = answers.iter().map(|answer| match answer {
+                Ok(Fired::Stored(_)) => "stored",
+                Ok(Fired::Passed) => "passed",
+                Ok(Fired::Lost) => "lost",
+                Err(_) => "refused",
+            });
+            words.collect::<Vec<_>>().join(", ")
         };
         self.send(Verb("fire", Twice::Later), said, tell, move |site| {
-            let request = request.clone();
+            let requests = requests.clone();
             Box::pin(async move {
-                let fire_at = request.fire_at;
-                let fired = site.store.fire_schedule(request).await?;
-                match (fired, fire_at) {
-                    (Fired::Stored(job), Some(fire_at)) => {
-                        site.world.ledger.fired(fire_at, job);
-                        site.world.count("fired");
+                let fire_ats: Vec<_> = requests.iter().map(|request| request.fire_at).collect();
+                let answers = site.store.fire_schedules(requests).await?;
+                for (answer, fire_at) in answers.iter().zip(fire_ats) {
+                    match (answer, fire_at) {
+                        (Ok(Fired::Stored(job)), Some(fire_at)) => {
+                            site.world.ledger.fired(fire_at, *job);
+                            site.world.count("fired");
+                        }
+                        (Ok(Fired::Lost), _) => site.world.count("fire_lost"),
+                        _ => {}
                     }
-                    (Fired::Lost, _) => site.world.count("fire_lost"),
-                    _ => {}
                 }
-                Ok(fired)
+                Ok(answers)
             })
         })
         .await

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use tenure_core::name::{ScheduleName, TenantName};
 use tenure_store::schedule::{
-    DueSchedules, FireRecord, FireSchedule, Fired, PauseSchedule, RemoveSchedule, ScheduleFilter, ScheduleRecord,
+    DueSchedules, FireRecord, FireResult, FireSchedule, PauseSchedule, RemoveSchedule, ScheduleFilter, ScheduleRecord,
     ScheduleSet, SetSchedule,
 };
 use tenure_store::{ScheduleStore, StoreError};
@@ -40,7 +40,9 @@ impl ScheduleStore for Flaky {
         self.inner.due_schedules(limit).await
     }
 
-    async fn fire_schedule(&self, request: FireSchedule) -> Result<Fired, StoreError> {
-        self.through(Verb::Fire, self.inner.fire_schedule(request)).await
+    async fn fire_schedules(&self, requests: Vec<FireSchedule>) -> Result<Vec<FireResult>, StoreError> {
+        let batch = requests.iter().map(|request| request.schedule).collect();
+        self.plan.lock().unwrap().fires.push(batch);
+        self.through(Verb::Fire, self.inner.fire_schedules(requests)).await
     }
 }
