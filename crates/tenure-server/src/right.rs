@@ -38,6 +38,16 @@ macro_rules! rights {
 /// A scope by a key that belongs to no tenant.
 pub(crate) struct Operators<R>(PhantomData<R>);
 
+/// Two rights together.
+pub(crate) struct Both<A, B>(PhantomData<(A, B)>);
+
+impl<A: Right, B: Right> Right for Both<A, B> {
+    fn check(caller: &Caller) -> Result<(), Problem> {
+        A::check(caller)?;
+        B::check(caller)
+    }
+}
+
 rights! {
     Enqueue = Enqueue;
     Operate = Operate;

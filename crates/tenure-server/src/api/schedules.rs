@@ -24,7 +24,7 @@ use crate::caller::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::Problem;
 use crate::query::{Query, Segments};
-use crate::right::Operate;
+use crate::right::{Both, Enqueue, Operate};
 use crate::wire::schedule::ScheduleLine;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -141,14 +141,16 @@ struct ScheduleBody {
 }
 
 /// Make a schedule or change it
+///
+/// Its fires store jobs of the caller's choice, so the key needs the scopes `operate` and `enqueue`.
 #[utoipa::path(put, path = "/v1/schedules/{schedule}", tag = "schedules", params(("schedule" = String, Path), Whose),
-    request_body = ScheduleBody, security(("key" = ["operate"])), responses((status = 200, body = ScheduleLine)))]
+    request_body = ScheduleBody, security(("key" = ["operate", "enqueue"])), responses((status = 200, body = ScheduleLine)))]
 async fn set_schedule(
     State(app): State<App>,
     caller: Caller,
     path: Segments,
     Query(whose): Query<Whose>,
-    Json(body, _held): Json<Operate, ScheduleBody>,
+    Json(body, _held): Json<Both<Operate, Enqueue>, ScheduleBody>,
 ) -> Result<Response, Problem> {
     let tenant = caller.acts_for(parse(whose.tenant.as_deref())?)?;
     let name: ScheduleName = path.get("schedule")?;

@@ -90,7 +90,7 @@ async fn schedules_are_set_paused_and_removed(place: Place) {
     let paused = place.root.post("/v1/schedules/nightly/pause", json!({ "reason": "month end" })).await.ok(200);
     assert_eq!((&paused["paused"], &paused["pause_reason"]), (&json!(true), &json!("month end")));
     place.root.post("/v1/schedules/nightly/resume", json!({})).await.ok(200);
-    let shop = place.key(Some("acme"), "read,operate").await;
+    let shop = place.key(Some("acme"), "read,operate,enqueue").await;
     assert_eq!(shop.get("/v1/schedules/nightly").await.code(404), "not_found");
     place.root.put("/v1/queues/mail", json!({})).await.ok(200);
     let own = json!({ "cron": "@hourly", "kind": "sync", "queue": "mail" });

@@ -52,27 +52,33 @@ fn body(method: &str, template: &str) -> Option<Vec<u8>> {
     (method != "GET" && method != "DELETE").then(|| body.to_string().into_bytes())
 }
 
-/// The scope that the document says a call needs; `None`: it is open to all.
-fn scope(operation: &Value) -> Option<&str> {
-    operation["security"].as_array()?.iter().find_map(|scheme| scheme["key"][0].as_str())
+/// The scopes that the document says a call needs, all of them; `None`: it is open to all.
+fn scopes(operation: &Value) -> Option<Vec<&str>> {
+    let named = operation["security"].as_array()?.iter().find_map(|scheme| scheme["key"].as_array())?;
+    Some(named.iter().filter_map(Value::as_str).collect())
 }
 
 const NOBODYS: &str = "01933c5e-7b5a-7000-8000-000000000001";
 const NO_ENDPOINT: &str = "01933c5e-7b5a-7000-8000-00000000000e";
 const NO_DELIVERY: &str = "01933c5e-7b5a-7000-8000-00000000000d";
 
-/// Without a key 401, with a key of any other scope 403, and the document says which.
+/// Without a key 401, with a key of any other scope 403, with a key that lacks one of several scopes 403, and the document
+/// says which.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_route_needs_the_scope_that_the_document_names() {
+async fn every_route_needs_the_scopes_that_the_document_names() {
     let place = Place::sqlite().await;
-    let mut keys: Vec<(Scope, Caller)> = Vec::new();
+    let mut keys: Vec<(Vec<&str>, Caller)> = Vec::new();
     for scope in Scope::ALL {
-        keys.push((scope, place.key(None, scope.as_str()).await));
+        keys.push((vec![scope.as_str()], place.key(None, scope.as_str()).await));
+    }
+    for lacking in Scope::ALL {
+        let others: Vec<_> = Scope::ALL.into_iter().filter(|scope| *scope != lacking).map(Scope::as_str).collect();
+        keys.push((others.clone(), place.key(None, &others.join(",")).await));
     }
     let mut guarded = 0;
     for (method, template, operation) in operations() {
         let (path, body) = (fill(&template, NOBODYS), body(&method, &template));
-        let Some(wanted) = scope(operation) else {
+        let Some(wanted) = scopes(operation) else {
             assert!(
                 template.starts_with("/v1/health") || template.starts_with("/v1/problems"),
                 "{template} is open to all"
@@ -85,19 +91,40 @@ async fn every_route_needs_the_scope_that_the_document_names() {
             "unauthorized",
             "{method} {path}"
         );
-        for (scope, caller) in &keys {
+        for (allowed, caller) in &keys {
             let reply = caller.call(&method, &path, body.clone()).await;
             let is_refused = reply.status == 403;
-            assert_eq!(
-                is_refused,
-                scope.as_str() != wanted,
-                "{method} {template} with {}: {}",
-                scope.as_str(),
-                reply.text
-            );
+            let lacks = wanted.iter().any(|scope| !allowed.contains(scope));
+            assert_eq!(is_refused, lacks, "{method} {template} with {}: {}", allowed.join(","), reply.text);
         }
     }
     assert!(guarded > 40, "{guarded} routes");
+}
+
+/// A key that only operates stores no job of its own choice, neither now nor by a schedule or a run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_only_operates_cannot_store_jobs() {
+    let place = Place::sqlite().await;
+    let operator = place.key(Some("acme"), "read,operate").await;
+    let both = place.key(Some("acme"), "operate,enqueue").await;
+    let nightly = json!({ "cron": "@daily", "kind": "mine", "payload": { "any": "thing" } });
+    for (method, path, body) in [
+        ("PUT", "/v1/schedules/nightly", nightly.clone()),
+        ("POST", "/v1/jobs", json!({ "kind": "mine" })),
+        ("POST", "/v1/jobs/batch", json!({ "jobs": [{ "kind": "mine" }] })),
+        ("POST", "/v1/runs", json!({ "jobs": [{ "kind": "mine" }] })),
+    ] {
+        let refused = operator.call(method, path, Some(body.to_string().into_bytes())).await;
+        assert_eq!(refused.code(403), "forbidden", "{method} {path}");
+        assert!(refused.text.contains("not enqueue"), "{method} {path}: {}", refused.text);
+    }
+    assert_eq!(operator.get("/v1/schedules").await.ok(200)["items"], json!([]));
+    both.put("/v1/schedules/nightly", nightly).await.ok(200);
+    // What is there already it may pause, resume and remove.
+    for act in ["pause", "resume"] {
+        operator.post(&format!("/v1/schedules/nightly/{act}"), json!({})).await.ok(200);
+    }
+    assert_eq!(operator.call("DELETE", "/v1/schedules/nightly", None).await.status, 204);
 }
 
 /// Tenant B asks for tenant A's things on every route: it hears what it would hear of something that nobody has.
@@ -116,7 +143,7 @@ async fn a_tenant_hears_nothing_of_another_on_any_route() {
         for (method, template, operation) in operations() {
             // What a tenant sets is its own from then on; runs have a test of their own.
             let sets = method == "PUT" && template.starts_with("/v1/schedules");
-            if sets || scope(operation) == Some("worker") || scope(operation).is_none() || template.contains("/runs/") {
+            if sets || scopes(operation).is_none_or(|scopes| scopes == ["worker"]) || template.contains("/runs/") {
                 continue;
             }
             let theirs = fill(&template, &job).replace("aaaaaaaaaaaa", text(&key));
