@@ -141,6 +141,7 @@ impl From<StoreError> for Failure {
             StoreError::NotFound(_) => ("not_found", exit::REFUSED),
             StoreError::Conflict(_) => ("conflict", exit::REFUSED),
             StoreError::Full(_) => ("full", exit::REFUSED),
+            StoreError::Limit(_) => ("limit_reached", exit::REFUSED),
             StoreError::Invalid(invalid) => return Self::from(invalid.clone()),
             StoreError::Schema(_) => ("schema", exit::STORE),
             StoreError::Unavailable(..) => ("unavailable", exit::STORE),

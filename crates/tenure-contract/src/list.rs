@@ -247,6 +247,7 @@ macro_rules! each_case {
             a_separate_store_is_the_same_store,
             // access
             a_key_is_found_as_it_was_made,
+            a_tenant_has_so_many_usable_keys_at_most,
             a_key_made_twice_is_one_key,
             a_key_ends_when_its_time_is_over_or_when_it_is_revoked,
             a_key_is_replaced_with_an_overlap,
@@ -261,6 +262,7 @@ macro_rules! each_case {
             a_session_lasts_until_its_time_is_over,
             a_session_ends_when_somebody_signs_out,
             a_session_begun_twice_is_one_session,
+            a_tenant_has_a_thousand_sessions_at_most,
             what_cannot_be_a_session_is_refused,
             // webhook
             an_endpoint_is_found_as_it_was_made,
@@ -330,6 +332,7 @@ macro_rules! each_case {
             a_batch_of_fires_is_answered_one_by_one,
             a_refused_fire_leaves_its_batch_alone,
             of_two_batches_of_fires_at_once_each_fire_is_stored_once,
+            a_tenant_has_a_thousand_schedules_at_most,
             the_newest_fires_of_a_schedule_are_kept,
             the_next_look_at_a_schedule_is_told,
             what_happens_to_a_schedule_is_written_down,

@@ -4,10 +4,10 @@
 //! `changed` when there is a new entry, and `tick` every few seconds, because jobs that are stored leave none; then it
 //! fetches its page again.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
+use tenure_core::name::TenantName;
 use tenure_server::App;
 use tenure_store::journal::JournalFilter;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -30,22 +31,26 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const TICK_LOOKS: u32 = 4;
 /// A page listens for so long; then it asks again, and has to be somebody's yet.
 const LISTENED_MAX: Duration = Duration::from_secs(300);
-/// Pages that are told at once; more look by themselves now and then.
-const PAGES_MAX: usize = 1_000;
+/// Most event streams at once; pages beyond it look by themselves now and then.
+const STREAMS_MAX: usize = 1_000;
+/// Most event streams of one tenant at once.
+const STREAMS_OF_TENANT_MAX: usize = 100;
+/// Most event streams of all tenants together: the rest is left for operators.
+const STREAMS_OF_TENANTS_MAX: usize = 900;
 
 /// Tells pages. Clones share everything.
 #[derive(Clone)]
 pub(crate) struct Live {
     app: App,
     told: broadcast::Sender<&'static str>,
-    pages: Arc<AtomicUsize>,
+    streams: Streams,
     /// Whether somebody looks at the journal for them.
     looks: watch::Sender<bool>,
 }
 
 impl Live {
     pub(crate) fn new(app: App) -> Self {
-        Self { app, told: broadcast::Sender::new(16), pages: Arc::default(), looks: watch::Sender::new(false) }
+        Self { app, told: broadcast::Sender::new(16), streams: Streams::default(), looks: watch::Sender::new(false) }
     }
 
     /// Looks at the journal until nobody listens.
@@ -86,11 +91,9 @@ impl Live {
 /// `GET /live`: server-sent events.
 pub(crate) async fn listen(State(desk): State<Desk>, person: Person) -> Response {
     let live = desk.live;
-    if live.pages.fetch_add(1, Ordering::AcqRel) >= PAGES_MAX {
-        live.pages.fetch_sub(1, Ordering::AcqRel);
+    let Some(open) = live.streams.open(person.caller.tenant.as_ref()) else {
         return StatusCode::NO_CONTENT.into_response();
-    }
-    let page = Page(Arc::clone(&live.pages));
+    };
     let mut told = live.told.subscribe();
     live.begin();
     let mut stopping = live.app.stopping();
@@ -99,7 +102,7 @@ pub(crate) async fn listen(State(desk): State<Desk>, person: Person) -> Response
     let hears_all = person.caller.tenant.is_none();
     let over = tokio::time::Instant::now() + LISTENED_MAX;
     tokio::spawn(async move {
-        let _page = page;
+        let _open = open;
         let mut next = Some("hello");
         while let Some(word) = next {
             if (hears_all || word != "changed")
@@ -127,12 +130,47 @@ pub(crate) async fn listen(State(desk): State<Desk>, person: Person) -> Response
     (headers, Body::from_stream(Events(receive))).into_response()
 }
 
-/// A page that is open; counted until it goes.
-struct Page(Arc<AtomicUsize>);
+/// Event streams that are open, by tenant. Clones share the count.
+#[derive(Clone, Default)]
+struct Streams(Arc<Mutex<HashMap<Option<TenantName>, usize>>>);
 
-impl Drop for Page {
+impl Streams {
+    /// Counts one more stream of a tenant, or of operators; `None` when that would be too many.
+    fn open(&self, tenant: Option<&TenantName>) -> Option<OpenStream> {
+        let mut counts = self.counts();
+        let of_all: usize = counts.values().sum();
+        let of_operators = counts.get(&None).copied().unwrap_or(0);
+        let of_this = counts.get(&tenant.cloned()).copied().unwrap_or(0);
+        let is_too_many_of_tenants =
+            of_this >= STREAMS_OF_TENANT_MAX || of_all - of_operators >= STREAMS_OF_TENANTS_MAX;
+        if of_all >= STREAMS_MAX || tenant.is_some() && is_too_many_of_tenants {
+            return None;
+        }
+        *counts.entry(tenant.cloned()).or_default() += 1;
+        Some(OpenStream { streams: self.clone(), tenant: tenant.cloned() })
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<Option<TenantName>, usize>> {
+        // Nothing in here panics half-way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An event stream that is open; counted until it is dropped.
+struct OpenStream {
+    streams: Streams,
+    tenant: Option<TenantName>,
+}
+
+impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let mut counts = self.streams.counts();
+        if let Some(count) = counts.get_mut(&self.tenant) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.tenant);
+            }
+        }
     }
 }
 
@@ -143,5 +181,32 @@ impl Stream for Events {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(context).map(|event| event.map(Ok))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(name: &str) -> TenantName {
+        name.parse().expect("a name")
+    }
+
+    #[test]
+    fn streams_of_one_tenant_leave_room_for_others_and_for_operators() {
+        let (streams, hostile) = (Streams::default(), tenant("hostile"));
+        let held: Vec<_> = (0..STREAMS_MAX).filter_map(|_| streams.open(Some(&hostile))).collect();
+        assert_eq!(held.len(), STREAMS_OF_TENANT_MAX);
+        assert!(streams.open(Some(&tenant("other"))).is_some());
+        let tenants: Vec<_> = (0..20).map(|n| tenant(&format!("t{n}"))).collect();
+        let many: Vec<_> =
+            tenants.iter().flat_map(|name| (0..STREAMS_MAX).filter_map(|_| streams.open(Some(name)))).collect();
+        assert_eq!(held.len() + many.len(), STREAMS_OF_TENANTS_MAX);
+        let operators: Vec<_> = (0..STREAMS_MAX).filter_map(|_| streams.open(None)).collect();
+        assert_eq!(operators.len(), STREAMS_MAX - STREAMS_OF_TENANTS_MAX);
+        drop(held);
+        assert!(streams.open(Some(&hostile)).is_some(), "a stream that is closed makes room");
+        drop((many, operators));
+        assert_eq!(streams.counts().len(), 0, "closed streams leave nothing behind");
     }
 }

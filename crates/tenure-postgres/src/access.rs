@@ -1,19 +1,20 @@
 //! Tenants, keys, and the tokens of workers that come over HTTP. `migrations/0013_access.sql` does what is written down.
 
 use async_trait::async_trait;
+use deadpool_postgres::Transaction;
 use tenure_core::key::SecretHash;
 use tenure_core::name::TenantName;
 use tenure_core::{KeyId, WorkerId};
 use tenure_store::access::{
-    KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX, SessionRecord,
-    SetTenant, TenantFilter, TenantRecord,
+    KEYS_MAX, KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX,
+    SESSIONS_MAX, SessionRecord, SetTenant, TenantFilter, TenantRecord, beyond_sessions_limit,
 };
 use tenure_store::record::Sight;
 use tenure_store::{AccessStore, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::call::Param;
+use crate::call::{Failed, Param, transact};
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
@@ -24,7 +25,7 @@ const SET_TENANT: Statement =
     Statement { name: "set_tenant", sql: "select tenure.set_tenant($1, $2, $3, $4, $5) as is_new" };
 const CREATE_KEY: Statement = Statement {
     name: "create_key",
-    sql: "select tenure.create_key($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as answer",
+    sql: "select tenure.create_key($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) as answer",
 };
 const REVOKE_KEY: Statement =
     Statement { name: "revoke_key", sql: "select tenure.revoke_key($1, $2, $3, $4, $5) as is_new" };
@@ -81,7 +82,8 @@ impl AccessStore for PgStore {
         let (life, overlap) = (life.map(millis), replaces.as_ref().map(|(_, overlap)| millis(*overlap)));
         let (hash, replaces) = (hash.as_slice(), replaces.as_ref().map(|(key, _)| key.as_str()));
         let (text, now) = (id.as_str(), self.moment());
-        let params: [Param<'_>; 11] = [
+        let (max, refusal) = (i64::from(KEYS_MAX), request.beyond_limit().map(|refusal| refusal.to_string()));
+        let params: [Param<'_>; 13] = [
             (&text, Type::TEXT),
             (&hash, Type::BYTEA),
             (&tenant, Type::TEXT),
@@ -93,6 +95,8 @@ impl AccessStore for PgStore {
             (&word.actor, Type::TEXT),
             (&word.reason, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
+            (&max, Type::INT8),
+            (&refusal, Type::TEXT),
         ];
         // A new key has nothing to be seen yet, but one that it replaces has.
         let rows = match replaces {
@@ -153,22 +157,7 @@ impl AccessStore for PgStore {
 
     async fn begin_session(&self, request: NewSession) -> Result<(), StoreError> {
         request.check()?;
-        let NewSession { token_hash, key, lasts } = &request;
-        let (hash, text, lasts) = (token_hash.as_slice(), key.as_str(), millis(*lasts));
-        let (ended_max, now) = (i64::from(SESSIONS_ENDED_MAX), self.moment());
-        let params: [Param<'_>; 5] = [
-            (&hash, Type::BYTEA),
-            (&text, Type::TEXT),
-            (&lasts, Type::INT8),
-            (&ended_max, Type::INT8),
-            (&now, Type::TIMESTAMPTZ),
-        ];
-        let rows = self.call(Desk::Short, statement::BEGIN_SESSION, &params).await?;
-        match rows.first().map(|row| get::<Option<&str>>(row, "answer")).transpose()?.flatten() {
-            Some("began") => Ok(()),
-            Some("taken") => Err(StoreError::Conflict("a session of this hash is there already".to_owned())),
-            _ => Err(StoreError::NotFound(format!("key {key}"))),
-        }
+        transact!(self, |tx| self.begin_one_session(&tx, &request).await)
     }
 
     async fn find_session(&self, token: &SecretHash) -> Result<Option<SessionRecord>, StoreError> {
@@ -191,6 +180,31 @@ impl AccessStore for PgStore {
 }
 
 impl PgStore {
+    async fn begin_one_session(&self, tx: &Transaction<'_>, request: &NewSession) -> Result<(), Failed> {
+        let NewSession { token_hash, key, lasts } = request;
+        let (hash, text, lasts) = (token_hash.as_slice(), key.as_str(), millis(*lasts));
+        // Sessions of a tenant begin one after the other: they are counted.
+        let sql =
+            "select tenure.count_alone(4, k.tenant) from tenure.api_key k where k.id = $1 and k.tenant is not null";
+        tx.query_typed(sql, &[(&text, Type::TEXT)]).await?;
+        let (ended_max, max, now) = (i64::from(SESSIONS_ENDED_MAX), i64::from(SESSIONS_MAX), self.moment());
+        let params: [Param<'_>; 6] = [
+            (&hash, Type::BYTEA),
+            (&text, Type::TEXT),
+            (&lasts, Type::INT8),
+            (&ended_max, Type::INT8),
+            (&now, Type::TIMESTAMPTZ),
+            (&max, Type::INT8),
+        ];
+        let row = tx.query_typed_one(&self.text(statement::BEGIN_SESSION), &params).await?;
+        match get::<Option<&str>>(&row, "answer")? {
+            Some("began") => Ok(()),
+            Some("taken") => Err(StoreError::Conflict("a session of this hash is there already".to_owned()).into()),
+            Some("full") => Err(beyond_sessions_limit(&named(&row, "tenant")?).into()),
+            _ => Err(StoreError::NotFound(format!("key {key}")).into()),
+        }
+    }
+
     async fn tenants(
         &self,
         name: Option<&TenantName>,

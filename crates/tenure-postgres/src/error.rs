@@ -40,6 +40,7 @@ pub(crate) fn from_code(code: &str, message: &str) -> Option<StoreError> {
         "TN404" => Some(StoreError::NotFound(message.trim_end_matches(" is not known here").to_owned())),
         "TN001" | "TN002" | "TN409" => Some(StoreError::Conflict(message.to_owned())),
         "TN429" => Some(StoreError::Full(message.to_owned())),
+        "TN423" => Some(StoreError::Limit(message.to_owned())),
         "TN412" => Some(mismatch(message)),
         "TN421" => Some(StoreError::Schema(message.to_owned())),
         "TN422" => Some(StoreError::Invalid(input(message))),

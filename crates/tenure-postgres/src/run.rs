@@ -12,8 +12,9 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 use tenure_store::run::{
-    AddToRun, Added, AdvancePage, CancelRun, FoldedRuns, Members, NewPartition, NewRun, OperatePartition, PageFound,
-    PartitionFilter, PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun, check_consolidate,
+    AddToRun, Added, AdvancePage, CancelRun, FoldedRuns, Members, NewPartition, NewRun, OPEN_RUNS_MAX,
+    OperatePartition, PageFound, PartitionFilter, PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun,
+    check_consolidate,
 };
 use tenure_store::{AdminStore, RunStore, StoreError};
 use tokio_postgres::Row;
@@ -147,7 +148,22 @@ impl PgStore {
             self.add_consolidate(tx, request.id, job).await?;
         }
         self.write(tx, request.id, JournalEvent::RunCreated, None, &Word::default()).await?;
+        self.check_open_runs(tx, request).await?;
         Ok(RunCreated::Now)
+    }
+
+    /// Refuses a run beyond its tenant's limit. Asked last, so that creations of one tenant wait for each other only shortly.
+    async fn check_open_runs(&self, tx: &Transaction<'_>, request: &NewRun) -> Result<(), Failed> {
+        let (tenant, max) = (request.tenant.as_str(), i64::from(OPEN_RUNS_MAX));
+        let sql = "select tenure.count_alone(2, t.id) from tenure.tenant t where t.name = $1";
+        tx.query_typed(sql, &[(&tenant, Type::TEXT)]).await?;
+        let sql = "select count(*) as count from (
+            select from tenure.run r where r.tenant = (select t.id from tenure.tenant t where t.name = $1) and r.state in (0, 1) limit $2 + 1) open";
+        let row = tx.query_typed_one(sql, &[(&tenant, Type::TEXT), (&max, Type::INT8)]).await?;
+        match get::<i64>(&row, "count")? > max {
+            true => Err(request.beyond_limit().into()),
+            false => Ok(()),
+        }
     }
 
     async fn seal_one(&self, tx: &Transaction<'_>, request: &SealRun) -> Result<(), Failed> {

@@ -8,7 +8,7 @@ use tenure_core::name::{ScheduleName, TenantName};
 use tenure_core::{Backoff, GateName, Invalid, Json, Rules};
 use tenure_store::schedule::{
     DUE_RANKED_MAX, DueSchedules, FIRES_KEPT, FireRecord, FireResult, FireSchedule, Fired, PauseSchedule,
-    RemoveSchedule, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
+    RemoveSchedule, SCHEDULES_MAX, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
 };
 use tenure_store::{ScheduleStore, StoreError};
 use tokio_postgres::Row;
@@ -25,7 +25,7 @@ use crate::wall::Seen;
 
 const PUT_SCHEDULE: Statement = Statement {
     name: "put_schedule",
-    sql: "select tenure.put_schedule($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb, $10, $11, $12, $13, $14, $15, $16, $17) as answer",
+    sql: "select tenure.put_schedule($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) as answer",
 };
 const REMOVE_SCHEDULE: Statement =
     Statement { name: "remove_schedule", sql: "select tenure.remove_schedule($1, $2, $3, $4, $5)" };
@@ -49,8 +49,8 @@ impl ScheduleStore for PgStore {
         let Rules { max_attempts, max_losses, backoff } = &template.rules;
         let (max_attempts, max_losses) = (small(*max_attempts), small(*max_losses));
         let backoff = (*backoff != Backoff::default()).then(|| backoff.to_string());
-        let now = self.moment();
-        let params: [Param<'_>; 17] = [
+        let (max, refusal, now) = (i64::from(SCHEDULES_MAX), request.beyond_limit().to_string(), self.moment());
+        let params: [Param<'_>; 19] = [
             (&tenant, Type::TEXT),
             (&name, Type::TEXT),
             (&cron, Type::TEXT),
@@ -68,6 +68,8 @@ impl ScheduleStore for PgStore {
             (&word.actor, Type::TEXT),
             (&word.reason, Type::TEXT),
             (&now, Type::TIMESTAMPTZ),
+            (&max, Type::INT8),
+            (&refusal, Type::TEXT),
         ];
         let rows = self.call(Desk::Short, PUT_SCHEDULE, &params).await?;
         match answer(&rows)? {

@@ -12,7 +12,7 @@ use tenure_store::record::Sight;
 use tenure_store::webhook::{
     ChangeEndpoint, Cursor, DeliveryFilter, DeliveryRecord, DeliverySummary, ENDPOINTS_MAX, EndpointChange,
     EndpointFilter, EndpointRecord, EventSubject, NewEndpoint, OperateEndpoint, PutDeliveries, RecordTry,
-    ResendDeliveries,
+    ResendDeliveries, beyond_endpoints_limit,
 };
 use tenure_store::{AdminStore, StoreError, WebhookStore};
 use tokio_postgres::Row;
@@ -131,8 +131,7 @@ impl PgStore {
             from tenure.webhook_endpoint e join tenure.tenant t on t.id = e.tenant where t.name = $1";
         let row = tx.query_typed_one(sql, &[(&tenant, Type::TEXT)]).await?;
         if get::<i64>(&row, "count")? >= i64::from(ENDPOINTS_MAX) {
-            let text = format!("tenant {tenant} has {ENDPOINTS_MAX} endpoints: remove one first");
-            return Err(StoreError::Conflict(text).into());
+            return Err(beyond_endpoints_limit(&request.tenant).into());
         }
         if request.url.is_none() && get::<i64>(&row, "callbacks")? > 0 {
             let text = format!("tenant {tenant} has an endpoint for callbacks: one signs them all");

@@ -55,6 +55,8 @@ codes! {
         "The body of a request has to arrive whole within 20 seconds, and one above 64 KiB brings 64 KiB every 5 seconds. Nothing was done.";
     CONFLICT = "conflict" 409 "Its state does not allow this"
         "It is there, but where it stands this cannot be done: a job that has ended cannot be canceled, one that runs cannot be requeued, an idempotency key was used for another body. `detail` says what stands in the way.";
+    LIMIT_REACHED = "limit_reached" 409 "The tenant has as many as it may"
+        "A tenant has at most 1,000 schedules, 10,000 open runs, 200 usable keys, 20 webhook endpoints and 1,000 sessions. Nothing was stored. `detail` names the limit and the way below it.";
     WEBHOOKS_OFF = "webhooks_off" 409 "Webhooks are not set up"
         "The server has no key to seal the secrets of endpoints with. Its operator makes one with `tenure webhooks key` and sets `webhook_keys`.";
     LEASE_LOST = "lease_lost" 409 "The lease no longer holds the job"
@@ -177,6 +179,7 @@ impl From<StoreError> for Problem {
                 let detail = said.split(", or raise it").next().unwrap_or_default().to_owned();
                 return Self::new(FULL, detail);
             }
+            StoreError::Limit(_) => LIMIT_REACHED,
             StoreError::Invalid(invalid) => return Self::from(invalid.clone()),
             StoreError::Unavailable(..) => {
                 tracing::warn!(error = %error, "the store does not answer");

@@ -31,6 +31,7 @@ create table run (
     check (sealed = 1 or deadline is not null)
 ) strict, without rowid;
 create index run_of_state on run (state, id);
+create index run_open on run (tenant) where state in (0, 1);
 create index run_deadline on run (deadline) where state in (0, 1) and deadline is not null;
 create index run_sweeping on run (id) where sweeping = 1;
 

@@ -8,6 +8,7 @@ create table session (
     expires_at integer not null check (expires_at > began_at)
 ) strict, without rowid;
 create index session_expires on session (expires_at);
+create index session_key on session (key);
 
 -- What people and rules did is rare among what workers write under their leases.
 create index journal_acts on journal (id) where lease is null or worker is null;

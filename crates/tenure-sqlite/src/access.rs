@@ -8,8 +8,8 @@ use tenure_core::key::{SecretHash, end_of_successor};
 use tenure_core::name::TenantName;
 use tenure_core::{KeyId, Timestamp, WorkerId};
 use tenure_store::access::{
-    KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX, SessionRecord,
-    SetTenant, TenantFilter, TenantRecord,
+    KEYS_MAX, KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX,
+    SESSIONS_MAX, SessionRecord, SetTenant, TenantFilter, TenantRecord, beyond_sessions_limit,
 };
 use tenure_store::operate::{Quota, Word};
 use tenure_store::record::Sight;
@@ -26,6 +26,8 @@ use crate::worker;
 
 const LIST_TENANTS: &str = include_str!("sql/list_tenants.sql");
 const SET_TENANT: &str = include_str!("sql/set_tenant.sql");
+const COUNT_USABLE_KEYS: &str = include_str!("sql/count_usable_keys.sql");
+const COUNT_SESSIONS: &str = include_str!("sql/count_sessions.sql");
 const ADD_KEY: &str = include_str!("sql/add_api_key.sql");
 const FIND_KEY: &str = include_str!("sql/find_api_key.sql");
 const LIST_KEYS: &str = include_str!("sql/list_api_keys.sql");
@@ -131,16 +133,23 @@ impl AccessStore for SqliteStore {
 fn begin_session(tx: &Tx<'_>, request: &NewSession) -> Result<()> {
     let NewSession { token_hash, key, lasts } = request;
     tx.execute(DROP_SESSIONS, named_params! { ":now": tx.now.as_micros(), ":limit": SESSIONS_ENDED_MAX })?;
-    found(tx, key, &Sight::All)?;
+    let owner = found(tx, key, &Sight::All)?.tenant;
     let (now, expires_at) = (tx.now.as_micros(), tx.now.plus(*lasts).as_micros());
     tx.execute(
         ADD_SESSION,
         named_params! { ":hash": token_hash.as_slice(), ":key": key.as_str(), ":now": now, ":expires_at": expires_at },
     )?;
-    match find_session(tx, token_hash)?.is_some_and(|session| session.key == *key) {
-        true => Ok(()),
-        false => Err(StoreError::Conflict("a session of this hash is there already".to_owned()).into()),
+    if find_session(tx, token_hash)?.is_none_or(|session| session.key != *key) {
+        return Err(StoreError::Conflict("a session of this hash is there already".to_owned()).into());
     }
+    if let Some(owner) = owner {
+        let tenant = queue::ensure_tenant(tx, &owner)?;
+        let params = named_params! { ":tenant": tenant, ":now": now };
+        if queue::count_of_tenant(tx, COUNT_SESSIONS, params)? > SESSIONS_MAX {
+            return Err(beyond_sessions_limit(&owner).into());
+        }
+    }
+    Ok(())
 }
 
 fn find_session(tx: &Tx<'_>, token: &SecretHash) -> Result<Option<SessionRecord>> {
@@ -221,6 +230,12 @@ fn create_key(tx: &Tx<'_>, request: &NewKey) -> Result<KeyRecord> {
             ":expires_at": ends.map(Timestamp::as_micros),
         },
     )?;
+    if let Some((tenant, refusal)) = tenant.zip(request.beyond_limit()) {
+        let params = named_params! { ":tenant": tenant, ":now": tx.now.as_micros() };
+        if queue::count_of_tenant(tx, COUNT_USABLE_KEYS, params)? > KEYS_MAX {
+            return Err(refusal.into());
+        }
+    }
     let details = format!("{{\"key\":\"{}\",\"scopes\":\"{}\"{whose}}}", request.id, request.scopes);
     write_down(tx, JournalEvent::KeyCreated, details, &request.word)?;
     found(tx, &request.id, &Sight::All)

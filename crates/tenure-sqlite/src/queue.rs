@@ -14,7 +14,7 @@ use tenure_store::record::{ENDING_COUNTS_MAX, EndingCount, QueueRecord};
 use crate::fault::{Result, corrupt};
 use crate::journal::{self, Entry};
 use crate::row::{number, optional_time, word};
-use crate::tx::Tx;
+use crate::tx::{Params, Tx};
 
 const ADD_TENANT: &str = include_str!("sql/add_tenant.sql");
 const FIND_TENANT: &str = include_str!("sql/find_tenant.sql");
@@ -160,6 +160,11 @@ pub(crate) fn find_tenant(tx: &Tx<'_>, tenant: &TenantName) -> Result<Option<i64
 /// How many jobs a tenant may have pending in each fair queue, where that is not the queue's own quota.
 pub(crate) fn tenant_quota(tx: &Tx<'_>, tenant: i64) -> Result<Option<u32>> {
     Ok(tx.one(TENANT_QUOTA, named_params! { ":tenant": tenant }, |row| Ok(row.get(0)?))?.flatten())
+}
+
+/// How many things of one kind a tenant has; `sql` counts them.
+pub(crate) fn count_of_tenant(tx: &Tx<'_>, sql: &'static str, params: Params<'_>) -> Result<u32> {
+    Ok(tx.one(sql, params, |row| number::<i64, u32>(row, 0, "count"))?.unwrap_or(0))
 }
 
 /// The number of a tenant, which is made known.

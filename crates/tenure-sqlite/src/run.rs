@@ -11,8 +11,8 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 use tenure_store::run::{
-    AddToRun, Added, CancelRun, Members, NewRun, OPEN_DEADLINE, RunCreated, RunFilter, RunRecord, SealRun,
-    check_consolidate,
+    AddToRun, Added, CancelRun, Members, NewRun, OPEN_DEADLINE, OPEN_RUNS_MAX, RunCreated, RunFilter, RunRecord,
+    SealRun, check_consolidate,
 };
 use uuid::Uuid;
 
@@ -26,6 +26,7 @@ use crate::tx::Tx;
 use crate::{fold, queue};
 
 const ADD_RUN: &str = include_str!("sql/add_run.sql");
+const COUNT_OPEN_RUNS: &str = include_str!("sql/count_open_runs.sql");
 const FIND_RUN: &str = include_str!("sql/find_run.sql");
 const LIST_RUNS: &str = include_str!("sql/list_runs.sql");
 const SAVE_RUN: &str = include_str!("sql/save_run.sql");
@@ -39,9 +40,10 @@ const SET_PARTED: &str = include_str!("sql/set_parted.sql");
 /// Creates a checked run with its first members.
 pub(crate) fn create_run(tx: &Tx<'_>, request: &NewRun) -> Result<RunCreated> {
     let start = request.start();
+    let tenant = queue::ensure_tenant(tx, &request.tenant)?;
     let params = named_params! {
         ":id": request.id.as_uuid().as_bytes(),
-        ":tenant": queue::ensure_tenant(tx, &request.tenant)?,
+        ":tenant": tenant,
         ":owner": request.owner,
         ":source": request.source,
         ":sealed": request.sealed,
@@ -66,6 +68,9 @@ pub(crate) fn create_run(tx: &Tx<'_>, request: &NewRun) -> Result<RunCreated> {
         add_consolidate(tx, request.id, job)?;
     }
     write(tx, request.id, JournalEvent::RunCreated, None, &Word::default())?;
+    if queue::count_of_tenant(tx, COUNT_OPEN_RUNS, named_params! { ":tenant": tenant })? > OPEN_RUNS_MAX {
+        return Err(request.beyond_limit().into());
+    }
     Ok(RunCreated::Now)
 }
 

@@ -12,7 +12,7 @@ use tenure_core::{Invalid, Json, Timestamp};
 use tenure_store::operate::Word;
 use tenure_store::schedule::{
     DUE_RANKED_MAX, DueSchedules, FIRES_KEPT, FireRecord, FireResult, FireSchedule, Fired, PauseSchedule,
-    RemoveSchedule, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
+    RemoveSchedule, SCHEDULES_MAX, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
 };
 use tenure_store::{ScheduleStore, StoreError};
 
@@ -30,6 +30,7 @@ const FIND_SCHEDULE: &str = include_str!("sql/find_schedule.sql");
 const LIST_SCHEDULES: &str = include_str!("sql/list_schedules.sql");
 const DUE_SCHEDULES: &str = include_str!("sql/due_schedules.sql");
 const NEXT_LOOK: &str = include_str!("sql/next_look.sql");
+const COUNT_SCHEDULES: &str = include_str!("sql/count_schedules.sql");
 const SET_SCHEDULE: &str = include_str!("sql/set_schedule.sql");
 const PAUSE_SCHEDULE: &str = include_str!("sql/pause_schedule.sql");
 const REMOVE_SCHEDULE: &str = include_str!("sql/remove_schedule.sql");
@@ -113,6 +114,11 @@ fn set_schedule(tx: &Tx<'_>, request: &SetSchedule) -> fault::Result<ScheduleSet
             ":now": tx.now.as_micros(),
         },
     )?;
+    if before.is_none()
+        && queue::count_of_tenant(tx, COUNT_SCHEDULES, named_params! { ":tenant": tenant })? > SCHEDULES_MAX
+    {
+        return Err(request.beyond_limit().into());
+    }
     write_down(tx, JournalEvent::ScheduleSet, (&request.tenant, &request.name), Some(timing), &request.word)?;
     Ok(if before.is_some() { ScheduleSet::Changed } else { ScheduleSet::Created })
 }

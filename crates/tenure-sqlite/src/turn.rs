@@ -198,6 +198,7 @@ fn again(error: &StoreError) -> StoreError {
         StoreError::Unavailable(what, _) => StoreError::Unavailable(what.clone(), None),
         StoreError::Conflict(what) => StoreError::Conflict(what.clone()),
         StoreError::Full(what) => StoreError::Full(what.clone()),
+        StoreError::Limit(what) => StoreError::Limit(what.clone()),
         StoreError::Schema(what) => StoreError::Schema(what.clone()),
         StoreError::Corrupt(what) => StoreError::Corrupt(what.clone()),
         other => StoreError::Unavailable(other.to_string(), None),

@@ -9,7 +9,7 @@ use tenure_store::record::Sight;
 use tenure_store::webhook::{
     ChangeEndpoint, Cursor, DeliveryFilter, DeliveryRecord, DeliverySummary, ENDPOINTS_MAX, EndpointChange,
     EndpointFilter, EndpointRecord, EventSubject, NewEndpoint, OperateEndpoint, PutDeliveries, RecordTry,
-    ResendDeliveries,
+    ResendDeliveries, beyond_endpoints_limit,
 };
 use tenure_store::{StoreError, WebhookStore};
 use uuid::Uuid;
@@ -133,8 +133,7 @@ fn create_endpoint(tx: &Tx<'_>, request: &NewEndpoint) -> Result<EndpointRecord>
     let counts = tx.one(COUNT_ENDPOINTS, named_params! { ":tenant": tenant }, |row| Ok((row.get(0)?, row.get(1)?)))?;
     let (all, callbacks): (u32, u32) = counts.unwrap_or_default();
     if all >= ENDPOINTS_MAX {
-        let text = format!("tenant {} has {ENDPOINTS_MAX} endpoints: remove one first", request.tenant);
-        return Err(StoreError::Conflict(text).into());
+        return Err(beyond_endpoints_limit(&request.tenant).into());
     }
     if request.url.is_none() && callbacks > 0 {
         let text = format!("tenant {} has an endpoint for callbacks: one signs them all", request.tenant);

@@ -6,11 +6,17 @@ use tenure_core::key::SecretHash;
 use tenure_core::name::{TenantName, WorkerName, check_text};
 use tenure_core::{Invalid, KeyId, Scope, Scopes, Timestamp};
 
+use crate::error::StoreError;
 use crate::operate::{Quota, Word};
 use crate::record::Sight;
 
 /// Longest time that a key is given; one without an end is good until it is revoked.
 pub const KEY_LIFE_MAX: Duration = Duration::from_secs(3_650 * 86_400);
+
+/// Most keys of one tenant that can be used at the same time.
+pub const KEYS_MAX: u32 = 200;
+/// Most sessions of one tenant at the same time, those of revoked keys not counted.
+pub const SESSIONS_MAX: u32 = 1_000;
 
 /// Shortest time that a session is given.
 pub const SESSION_MIN: Duration = Duration::from_secs(60);
@@ -162,6 +168,11 @@ pub struct SessionRecord {
     pub expires_at: Timestamp,
 }
 
+/// The refusal of a tenant's session beyond [`SESSIONS_MAX`].
+pub fn beyond_sessions_limit(tenant: &TenantName) -> StoreError {
+    StoreError::limit("sessions", tenant, SESSIONS_MAX, "sign out elsewhere, or revoke the key that has most of them")
+}
+
 impl NewSession {
     /// Refuses a session that is over at once or never.
     pub fn check(&self) -> Result<(), Invalid> {
@@ -188,6 +199,12 @@ impl TenantFilter {
 }
 
 impl NewKey {
+    /// The refusal of a tenant's key beyond [`KEYS_MAX`]; `None` for an operator's key, which no limit counts.
+    pub fn beyond_limit(&self) -> Option<StoreError> {
+        let way_out = "revoke one with `tenure keys revoke KEY`";
+        self.tenant.as_ref().map(|tenant| StoreError::limit("keys", tenant, KEYS_MAX, way_out))
+    }
+
     /// Refuses a name that is no text, a life without end or length, and a worker's key for one tenant: queues belong to
     /// all of them.
     pub fn check(&self) -> Result<(), Invalid> {

@@ -27,6 +27,9 @@ pub enum StoreError {
     /// The queue has as many pending jobs as its quota allows: come again when some are claimed.
     #[error("{0}")]
     Full(String),
+    /// The tenant has as many of these as it may: it has to give one up first.
+    #[error("{0}")]
+    Limit(String),
     /// The input was refused.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -56,6 +59,11 @@ impl StoreError {
         ))
     }
 
+    /// A tenant that has as many of something as it may, and how to get below the limit.
+    pub fn limit(what: &str, tenant: &TenantName, max: u32, way_out: &str) -> Self {
+        Self::Limit(format!("{what} of tenant `{tenant}`: {max} is the limit; {way_out}"))
+    }
+
     /// The same once more, for another who has to hear it; the source stays with the first.
     #[must_use]
     pub fn repeat(&self) -> Self {
@@ -65,6 +73,7 @@ impl StoreError {
             Self::NotFound(what) => Self::NotFound(what.clone()),
             Self::Conflict(why) => Self::Conflict(why.clone()),
             Self::Full(why) => Self::Full(why.clone()),
+            Self::Limit(why) => Self::Limit(why.clone()),
             Self::Invalid(why) => Self::Invalid(why.clone()),
             Self::Schema(why) => Self::Schema(why.clone()),
             Self::Unavailable(why, _) => Self::Unavailable(why.clone(), None),

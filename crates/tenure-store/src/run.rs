@@ -10,6 +10,7 @@ use tenure_core::name::{PartitionName, TenantName, check_text};
 use tenure_core::run::{Fan, PARTITION_OFFSET_MAX, Run};
 use tenure_core::{Invalid, JobId, NewJob, RunId, Timestamp};
 
+use crate::error::StoreError;
 use crate::operate::Word;
 use crate::record::Sight;
 use crate::user_tx::CompleteJob;
@@ -158,6 +159,8 @@ pub struct AdvancePage {
     pub next: Option<JobId>,
 }
 
+/// Most queued and running runs of one tenant.
+pub const OPEN_RUNS_MAX: u32 = 10_000;
 /// Deadline of an open run that says nothing.
 pub const OPEN_DEADLINE: Duration = Duration::from_secs(86_400);
 /// Rows of a full page, at most.
@@ -188,6 +191,12 @@ impl NewRun {
     pub fn start(&self) -> Run {
         let fan = if self.consolidate.is_some() { Fan::Waiting } else { Fan::None };
         Run { fail_fast: self.fail_fast, tolerated: self.tolerated, fan, ..Run::new(self.sealed) }
+    }
+
+    /// The refusal of a tenant's run beyond [`OPEN_RUNS_MAX`].
+    pub fn beyond_limit(&self) -> StoreError {
+        let way_out = "come again when some have ended, or cancel one with `tenure runs cancel RUN`";
+        StoreError::limit("open runs", &self.tenant, OPEN_RUNS_MAX, way_out)
     }
 
     /// When it has to have ended.

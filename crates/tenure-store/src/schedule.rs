@@ -22,6 +22,8 @@ use crate::error::StoreError;
 use crate::operate::{BATCH_MAX, Word};
 use crate::record::Sight;
 
+/// Most schedules of one tenant.
+pub const SCHEDULES_MAX: u32 = 1_000;
 /// Fires that are kept of each schedule.
 pub const FIRES_KEPT: u32 = 100;
 /// Largest payload of a schedule, in bytes of JSON. Lists and the scheduler read the payloads of all their rows.
@@ -254,6 +256,12 @@ impl Template {
 }
 
 impl SetSchedule {
+    /// The refusal of a tenant's schedule beyond [`SCHEDULES_MAX`].
+    pub fn beyond_limit(&self) -> StoreError {
+        let way_out = "remove one with `tenure schedules remove NAME`";
+        StoreError::limit("schedules", &self.tenant, SCHEDULES_MAX, way_out)
+    }
+
     /// Refuses a job that no enqueue would take, a payload that is too large for lists, and a grace that is none.
     pub fn check(&self) -> Result<(), Invalid> {
         self.template.payload.check_bytes("payload", SCHEDULE_PAYLOAD_BYTES_MAX)?;

@@ -12,6 +12,7 @@ use tenure_core::name::{TenantName, check_text};
 use tenure_core::webhook::check_url;
 use tenure_core::{EndpointId, Events, Invalid, Timestamp};
 
+use crate::error::StoreError;
 use crate::operate::Word;
 use crate::record::Sight;
 
@@ -31,6 +32,11 @@ pub const OVERLAP_MAX: Duration = Duration::from_secs(30 * 86_400);
 pub const SECRET_BYTES_MAX: usize = 400;
 /// Longest prefix of headers.
 const PREFIX_BYTES_MAX: usize = 40;
+
+/// The refusal of a tenant's endpoint beyond [`ENDPOINTS_MAX`].
+pub fn beyond_endpoints_limit(tenant: &TenantName) -> StoreError {
+    StoreError::limit("webhook endpoints", tenant, ENDPOINTS_MAX, "remove one with `tenure webhooks remove ENDPOINT`")
+}
 
 /// Make an endpoint. The caller made its secret and keeps it; here is what the store keeps.
 #[derive(Debug, Clone)]

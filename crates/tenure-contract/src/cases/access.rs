@@ -8,11 +8,12 @@ use tenure_core::name::{TenantName, WorkerName};
 use tenure_core::{KeyId, Scope, Scopes, WorkerId};
 use tenure_store::StoreError;
 use tenure_store::access::{
-    KeyFilter, KeyRecord, NewKey, NewRemote, RemoteToken, RevokeKey, SetTenant, TenantFilter, TenantRecord,
+    KEYS_MAX, KeyFilter, KeyRecord, NewKey, NewRemote, RemoteToken, RevokeKey, SetTenant, TenantFilter, TenantRecord,
 };
 use tenure_store::operate::{Quota, Word};
 use tenure_store::record::Sight;
 
+use super::situation::both;
 use crate::fixture::Fixture;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -65,6 +66,40 @@ fn good(sight: Sight) -> KeyFilter {
 
 fn revoke(sight: Sight, key: &KeyId) -> RevokeKey {
     RevokeKey { sight, key: key.clone(), word: Word::default() }
+}
+
+/// Keys that are revoked or over are not counted, nor are operators' keys and those of other tenants.
+pub async fn a_tenant_has_so_many_usable_keys_at_most(t: Fixture) {
+    make_tenant(&t, "acme").await;
+    make_tenant(&t, "other").await;
+    let owned_by = |owner, number: u32| key(u8::try_from(number).expect("a small number"), owner);
+    let of_acme = |number| owned_by(Some("acme"), number);
+    for number in 1..KEYS_MAX {
+        make(&t, of_acme(number)).await;
+    }
+    let (first, second) = (t.store.clone(), t.store.clone());
+    let (one, other) = (of_acme(KEYS_MAX), of_acme(KEYS_MAX + 1));
+    let (one, other) =
+        both(async move { first.create_key(one).await }, async move { second.create_key(other).await }).await;
+    assert!(
+        matches!((&one, &other), (Ok(_), Err(StoreError::Limit(_))) | (Err(StoreError::Limit(_)), Ok(_))),
+        "{one:?} {other:?}"
+    );
+    match t.store.create_key(of_acme(KEYS_MAX + 2)).await {
+        Err(StoreError::Limit(text)) => {
+            assert_eq!(text, "keys of tenant `acme`: 200 is the limit; revoke one with `tenure keys revoke KEY`");
+        }
+        other => panic!("{other:?}"),
+    }
+    make(&t, owned_by(None, KEYS_MAX + 2)).await;
+    make(&t, owned_by(Some("other"), KEYS_MAX + 3)).await;
+    // A key that takes another one's place at once needs no room; one that leaves the other good for a while does.
+    let replacing = |number, overlap| NewKey { replaces: Some((of_acme(1).id, overlap)), ..of_acme(number) };
+    let refused = t.store.create_key(replacing(KEYS_MAX + 4, HOUR)).await;
+    assert!(matches!(refused, Err(StoreError::Limit(_))), "{refused:?}");
+    make(&t, replacing(KEYS_MAX + 5, Duration::ZERO)).await;
+    t.store.revoke_key(revoke(Sight::All, &of_acme(2).id)).await.expect("revoke");
+    make(&t, of_acme(KEYS_MAX + 6)).await;
 }
 
 /// Every member of it, also when it was used.

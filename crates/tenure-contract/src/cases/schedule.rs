@@ -10,8 +10,8 @@ use tenure_store::StoreError;
 use tenure_store::operate::{Quota, SetQueue, Word};
 use tenure_store::record::{JobFilter, Sight};
 use tenure_store::schedule::{
-    FIRES_KEPT, FireRecord, FireSchedule, Fired, GRACE_MAX, PauseSchedule, ScheduleRecord, ScheduleSet, SetSchedule,
-    Template,
+    FIRES_KEPT, FireRecord, FireSchedule, Fired, GRACE_MAX, PauseSchedule, RemoveSchedule, SCHEDULES_MAX,
+    ScheduleRecord, ScheduleSet, SetSchedule, Template,
 };
 
 use super::situation::{ROUNDS, both};
@@ -255,6 +255,42 @@ pub async fn of_two_batches_of_fires_at_once_each_fire_is_stored_once(t: Fixture
     assert_eq!(jobs(&t).await.len(), 20 * ROUNDS);
 }
 
+/// Also where two processes make the last one at once; and other tenants are not concerned.
+pub async fn a_tenant_has_a_thousand_schedules_at_most(t: Fixture) {
+    for n in 1..SCHEDULES_MAX {
+        set_of(&t, "default", &format!("s{n}")).await;
+    }
+    let (first, second) = (t.store.clone(), t.store.clone());
+    let named = |name: &str| SetSchedule { name: name.parse().expect("a name"), ..each_second() };
+    let (one, other) = (named("one"), named("other"));
+    let answers = both(async move { first.set_schedule(one).await }, async move { second.set_schedule(other).await });
+    let answers = answers.await;
+    assert!(
+        matches!(
+            &answers,
+            (Ok(ScheduleSet::Created), Err(StoreError::Limit(_)))
+                | (Err(StoreError::Limit(_)), Ok(ScheduleSet::Created))
+        ),
+        "{answers:?}"
+    );
+    match t.store.set_schedule(named("more")).await {
+        Err(StoreError::Limit(text)) => assert_eq!(
+            text,
+            "schedules of tenant `default`: 1000 is the limit; remove one with `tenure schedules remove NAME`"
+        ),
+        other => panic!("{other:?}"),
+    }
+    // What is there can be changed, another tenant has room, and one removed makes room.
+    let mut changed = named("s1");
+    changed.template.payload = Json::from_store("7".to_owned());
+    assert_eq!(set(&t, changed).await, ScheduleSet::Changed);
+    set_of(&t, "acme", "one").await;
+    let request =
+        RemoveSchedule { tenant: TenantName::default(), name: "s1".parse().expect("a name"), word: Word::default() };
+    t.store.remove_schedule(request).await.expect("remove");
+    set_of(&t, "default", "more").await;
+}
+
 /// The newest fires are the history; the others go as new ones come.
 pub async fn the_newest_fires_of_a_schedule_are_kept(t: Fixture) {
     set(&t, each_second()).await;
@@ -292,11 +328,7 @@ pub async fn what_happens_to_a_schedule_is_written_down(t: Fixture) {
     for paused in [true, true, false, false] {
         pause(&t, paused, word("upgrade")).await;
     }
-    let request = tenure_store::schedule::RemoveSchedule {
-        tenant: TenantName::default(),
-        name: name(),
-        word: word("not needed"),
-    };
+    let request = RemoveSchedule { tenant: TenantName::default(), name: name(), word: word("not needed") };
     t.store.remove_schedule(request).await.expect("remove");
     let rows = t.journal().await;
     let said: Vec<_> = rows.iter().map(|row| (row.event, row.actor.as_deref(), row.reason.as_deref())).collect();

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use tenure_core::KeyId;
+use tenure_core::name::TenantName;
 use tenure_store::StoreError;
-use tenure_store::access::{NewKey, NewSession, RevokeKey, SESSION_MAX, SESSION_MIN, SessionRecord};
+use tenure_store::access::{
+    NewKey, NewSession, RevokeKey, SESSION_MAX, SESSION_MIN, SESSIONS_MAX, SessionRecord, SetTenant,
+};
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 
 use super::access::key;
+use super::situation::both;
 use crate::fixture::Fixture;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -85,4 +89,49 @@ pub async fn what_cannot_be_a_session_is_refused(t: Fixture) {
     t.store.begin_session(session(3, &known)).await.expect("begin");
     let there = [found(&t, 1).await, found(&t, 2).await, found(&t, 3).await].map(|session| session.is_some());
     assert_eq!(there, [false, true, true]);
+}
+
+/// Sessions of operators' keys are not counted; one that is over and those of a revoked key make room.
+pub async fn a_tenant_has_a_thousand_sessions_at_most(t: Fixture) {
+    let tenant: TenantName = "acme".parse().expect("a name");
+    let made = SetTenant { tenant: tenant.clone(), quota: None, word: Word::default() };
+    t.store.set_tenant(made).await.expect("set");
+    let of_acme = |number| key(number, Some("acme"));
+    let first = t.store.create_key(of_acme(1)).await.expect("create").id;
+    let second = t.store.create_key(of_acme(2)).await.expect("create").id;
+    let operators = make_key(&t, 3).await;
+    let begin = async |number: u32, key: &KeyId| {
+        let mut token_hash = [0; 32];
+        token_hash[..4].copy_from_slice(&number.to_be_bytes());
+        t.store.begin_session(NewSession { token_hash, ..session(0, key) }).await
+    };
+    for number in 1..SESSIONS_MAX {
+        begin(number, if number % 2 == 0 { &first } else { &second }).await.expect("begin");
+    }
+    let (one, other) = both(
+        {
+            let (t, key) = (t.clone(), first.clone());
+            async move { t.store.begin_session(session(101, &key)).await }
+        },
+        {
+            let (t, key) = (t.clone(), second.clone());
+            async move { t.store.begin_session(session(102, &key)).await }
+        },
+    )
+    .await;
+    assert!(
+        matches!((&one, &other), (Ok(()), Err(StoreError::Limit(_))) | (Err(StoreError::Limit(_)), Ok(()))),
+        "{one:?} {other:?}"
+    );
+    match begin(5_000, &first).await {
+        Err(StoreError::Limit(text)) => {
+            assert!(text.starts_with("sessions of tenant `acme`: 1000 is the limit; "), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    begin(1, &second).await.expect("the one that was begun before is begun");
+    begin(5_001, &operators).await.expect("operators have no limit");
+    let revoke = RevokeKey { sight: Sight::All, key: second, word: Word::default() };
+    t.store.revoke_key(revoke).await.expect("revoke");
+    begin(5_002, &first).await.expect("there is room again");
 }

@@ -6,8 +6,8 @@ use tenure_core::key::{SecretHash, end_of_successor};
 use tenure_core::name::TenantName;
 use tenure_core::{KeyId, Timestamp, WorkerId};
 use tenure_store::access::{
-    KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX, SessionRecord,
-    SetTenant, TenantFilter, TenantRecord,
+    KEYS_MAX, KeyFilter, KeyRecord, NewKey, NewRemote, NewSession, RemoteToken, RevokeKey, SESSIONS_ENDED_MAX,
+    SESSIONS_MAX, SessionRecord, SetTenant, TenantFilter, TenantRecord, beyond_sessions_limit,
 };
 use tenure_store::operate::Quota;
 use tenure_store::record::Sight;
@@ -81,6 +81,13 @@ impl AccessStore for ModelStore {
                 let old = old.id.clone();
                 tables.write(now, None, JournalEvent::KeyRevoked, None, Vec::new(), &request.word);
                 tables.naming(&named(&old, request.tenant.as_ref()));
+            }
+            if let Some((tenant, refusal)) = request.tenant.as_ref().zip(request.beyond_limit()) {
+                let usable =
+                    tables.api_keys.values().filter(|key| key.tenant.as_ref() == Some(tenant) && key.is_good(now));
+                if usable.count() >= KEYS_MAX as usize {
+                    return Err(refusal);
+                }
             }
             let record = KeyRecord {
                 id: request.id.clone(),
@@ -162,14 +169,22 @@ impl AccessStore for ModelStore {
                 tables.sessions.remove(&token);
             }
             let NewSession { token_hash, key, lasts } = request;
-            if !tables.api_keys.contains_key(&key) {
-                return Err(StoreError::NotFound(format!("key {key}")));
-            }
+            let known = tables.api_keys.get(&key).ok_or_else(|| StoreError::NotFound(format!("key {key}")))?;
+            let owner = known.tenant.clone();
             let began = SessionRecord { key, began_at: now, expires_at: now.plus(lasts) };
             let known = tables.sessions.entry(token_hash).or_insert_with(|| began.clone());
-            match known.key == began.key {
-                true => Ok(()),
-                false => Err(StoreError::Conflict("a session of this hash is there already".to_owned())),
+            if known.key != began.key {
+                return Err(StoreError::Conflict("a session of this hash is there already".to_owned()));
+            }
+            let counts = |session: &&SessionRecord| {
+                let key = tables.api_keys.get(&session.key);
+                session.expires_at > now && key.is_some_and(|key| key.tenant == owner && key.revoked_at.is_none())
+            };
+            match owner.as_ref() {
+                Some(owner) if tables.sessions.values().filter(counts).count() > SESSIONS_MAX as usize => {
+                    Err(beyond_sessions_limit(owner))
+                }
+                _ => Ok(()),
             }
         })
     }

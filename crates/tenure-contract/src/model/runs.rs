@@ -8,8 +8,9 @@ use tenure_store::lease::Ended;
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 use tenure_store::run::{
-    AddToRun, Added, AdvancePage, CancelRun, FOLD_MAX, FoldedRuns, NewRun, OperatePartition, PageFound, PartitionAct,
-    PartitionFilter, PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun, check_consolidate, check_offset,
+    AddToRun, Added, AdvancePage, CancelRun, FOLD_MAX, FoldedRuns, NewRun, OPEN_RUNS_MAX, OperatePartition, PageFound,
+    PartitionAct, PartitionFilter, PartitionRecord, RunCreated, RunFilter, RunRecord, SealRun, check_consolidate,
+    check_offset,
 };
 use tenure_store::user_tx::CompleteJob;
 use tenure_store::{RunStore, StoreError};
@@ -60,6 +61,10 @@ impl RunStore for ModelStore {
             if tables.runs.contains_key(&request.id) {
                 seen(tables, &Sight::Tenant(request.tenant.clone()), request.id)?;
                 return Ok(RunCreated::Before);
+            }
+            let is_other = |row: &&RunRow| row.record.tenant == request.tenant && row.record.run.state.is_open();
+            if tables.runs.values().filter(is_other).count() >= OPEN_RUNS_MAX as usize {
+                return Err(request.beyond_limit());
             }
             let record = RunRecord {
                 id: request.id,

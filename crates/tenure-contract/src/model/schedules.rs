@@ -11,7 +11,7 @@ use tenure_store::enqueue::Enqueued;
 use tenure_store::record::Sight;
 use tenure_store::schedule::{
     DUE_RANKED_MAX, DueSchedules, FIRES_KEPT, FireRecord, FireResult, FireSchedule, Fired, PauseSchedule,
-    RemoveSchedule, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
+    RemoveSchedule, SCHEDULES_MAX, ScheduleFilter, ScheduleId, ScheduleRecord, ScheduleSet, SetSchedule, Template,
 };
 use tenure_store::{ScheduleStore, StoreError};
 
@@ -42,6 +42,7 @@ impl ScheduleStore for ModelStore {
     async fn set_schedule(&self, request: SetSchedule) -> Result<ScheduleSet, StoreError> {
         request.check()?;
         self.transact(|tables, now| {
+            let refusal = request.beyond_limit();
             let SetSchedule { tenant, name, timing, template, word } = request;
             let key = (tenant, name);
             let set = match tables.schedules.get_mut(&key) {
@@ -54,6 +55,10 @@ impl ScheduleStore for ModelStore {
                     ScheduleSet::Changed
                 }
                 None => {
+                    let others = tables.schedules.keys().filter(|(tenant, _)| *tenant == key.0).count();
+                    if others >= SCHEDULES_MAX as usize {
+                        return Err(refusal);
+                    }
                     tables.last_schedule += 1;
                     let row = ScheduleRow {
                         id: ScheduleId(tables.last_schedule),

@@ -9,7 +9,7 @@ use tenure_store::record::Sight;
 use tenure_store::webhook::{
     ChangeEndpoint, Cursor, DeliveryFilter, DeliveryRecord, DeliveryState, DeliverySummary, ENDPOINTS_MAX,
     EndpointChange, EndpointFilter, EndpointRecord, EventSubject, NewDelivery, NewEndpoint, OperateEndpoint,
-    PutDeliveries, RecordTry, ResendDeliveries, TRIES_MAX, Tried, delivery_job,
+    PutDeliveries, RecordTry, ResendDeliveries, TRIES_MAX, Tried, beyond_endpoints_limit, delivery_job,
 };
 use tenure_store::{StoreError, WebhookStore};
 
@@ -47,7 +47,7 @@ impl WebhookStore for ModelStore {
             let others: Vec<&EndpointRecord> =
                 tables.endpoints.values().filter(|other| other.tenant == tenant).collect();
             if others.len() >= ENDPOINTS_MAX as usize {
-                return Err(StoreError::Conflict(format!("tenant {tenant} has {ENDPOINTS_MAX} endpoints")));
+                return Err(beyond_endpoints_limit(&tenant));
             }
             if url.is_none() && others.iter().any(|other| other.url.is_none()) {
                 return Err(StoreError::Conflict(format!("tenant {tenant} has an endpoint for callbacks")));

@@ -169,6 +169,7 @@ fn error_words(names: &Names, error: &StoreError) -> Vec<String> {
         StoreError::OffsetMismatch { expected, got } => vec![format!("offset_mismatch:{expected}:{got}")],
         StoreError::NotFound(_) => vec!["not_found".into()],
         StoreError::Full(_) => vec!["full".into()],
+        StoreError::Limit(_) => vec!["limit".into()],
         StoreError::Conflict(text) => {
             ["conflict".into(), "naming".into()].into_iter().chain(names.in_text(text)).collect()
         }

@@ -243,6 +243,7 @@ create table tenure.run (
   check (sealed or deadline is not null)
 ) with (fillfactor = 50);
 create index run_state on tenure.run (state, id);
+create index run_open on tenure.run (tenant) where state in (0, 1);
 create index run_deadline on tenure.run (deadline) where state in (0, 1) and deadline is not null;
 create index run_sweeping on tenure.run (id) where sweeping;
 

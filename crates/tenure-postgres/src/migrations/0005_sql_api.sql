@@ -6,6 +6,10 @@ begin
   raise exception '% `%` is refused: %', _field, case when length(_value) > 60 then left(_value, 60) || '…' else _value end, _limit using errcode = 'TN422';
 end $$;
 
+-- Sessions that add things of one kind to one tenant take turns until they commit, so that each counts what the others added.
+-- 1 schedules, 2 open runs, 3 keys, 4 sessions.
+create function tenure.count_alone(_kind int, _tenant int) returns void language sql as $$ select pg_advisory_xact_lock(7410 + _kind, _tenant) $$;
+
 create function tenure.check_name(_field text, _name text) returns void language plpgsql as $$
 begin
   if _name is null or _name !~ '^[A-Za-z0-9._:/-]{1,100}$' then

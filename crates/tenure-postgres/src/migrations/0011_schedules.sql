@@ -65,9 +65,10 @@ create function tenure.note_schedule(_event smallint, _tenant text, _schedule te
 $$;
 
 -- Makes a schedule or changes it; answers created, changed or same. The library has checked every value: SQL cannot read a
--- cron expression, so there is no such function for people.
+-- cron expression, so there is no such function for people. A new one beyond _max of its tenant is refused with _refusal.
 create function tenure.put_schedule(_tenant text, _name text, _cron text, _zone text, _missed text, _grace_ms bigint, _queue text, _kind text,
-  _payload jsonb, _priority smallint, _gate text, _max_attempts smallint, _max_losses smallint, _backoff text, _actor text, _reason text, _now timestamptz)
+  _payload jsonb, _priority smallint, _gate text, _max_attempts smallint, _max_losses smallint, _backoff text, _actor text, _reason text, _now timestamptz,
+  _max bigint, _refusal text)
   returns text language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
@@ -79,6 +80,10 @@ begin
     values (owner, _name, _cron, _zone, _missed, _grace_ms, _queue, _kind, _payload, _priority, _gate, _max_attempts, _max_losses, _backoff, moment, moment)
     on conflict do nothing;
   if found then
+    perform tenure.count_alone(1, owner);
+    if _max < (select count(*) from (select from tenure.schedule t where t.tenant = owner limit _max + 1) c) then
+      raise exception using message = _refusal, errcode = 'TN423';
+    end if;
     perform tenure.note_schedule(27::smallint, _tenant, _name, jsonb_build_object('cron', _cron, 'zone', _zone), _actor, _reason, moment);
     return 'created';
   end if;

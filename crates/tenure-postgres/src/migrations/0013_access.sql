@@ -65,9 +65,10 @@ begin
   return is_new;
 end $$;
 
--- Makes a key, or finds the one that this very request made; answers how: created, found or taken.
+-- Makes a key, or finds the one that this very request made; answers how: created, found or taken. One that is a tenant's
+-- usable key beyond _max is refused with _refusal.
 create function tenure.create_key(_id text, _hash bytea, _tenant text, _name text, _scopes text, _life_ms bigint, _replaces text, _overlap_ms bigint,
-  _actor text, _reason text, _now timestamptz) returns text language plpgsql as $$
+  _actor text, _reason text, _now timestamptz, _max bigint, _refusal text) returns text language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
   owner int := (select t.id from tenure.tenant t where t.name = _tenant);
@@ -97,6 +98,13 @@ begin
     update tenure.api_key k set expires_at = before.expires_at where k.id = _id and _life_ms is null;
     update tenure.api_key k set expires_at = least(before.expires_at, moment + _overlap_ms * interval '1 ms') where k.id = _replaces;
     perform tenure.note_access(40::smallint, jsonb_build_object('key', _replaces, 'tenant', _tenant, 'replaced_by', _id), _actor, _reason, moment);
+  end if;
+  if owner is not null then
+    perform tenure.count_alone(3, owner);
+    if _max < (select count(*) from (
+        select from tenure.api_key k where k.tenant = owner and k.revoked_at is null and (k.expires_at is null or k.expires_at > moment) limit _max + 1) c) then
+      raise exception using message = _refusal, errcode = 'TN423';
+    end if;
   end if;
   perform tenure.note_access(39::smallint, jsonb_build_object('key', _id, 'tenant', _tenant, 'scopes', _scopes), _actor, _reason, moment);
   return 'created';

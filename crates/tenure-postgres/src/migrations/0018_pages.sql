@@ -8,6 +8,7 @@ create table tenure.session (
   expires_at timestamptz not null check (expires_at > began_at)
 );
 create index session_expires on tenure.session (expires_at);
+create index session_key on tenure.session (key);
 
 create or replace view tenure.audit_log as
 select g.id, g.at, coalesce(w.name, g.actor) as who,

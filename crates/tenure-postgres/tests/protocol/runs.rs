@@ -5,9 +5,9 @@ use tenure_core::{JobId, Json, NewJob, RunId, RunState};
 use tenure_postgres::tx;
 use tenure_store::lease::Ending;
 use tenure_store::record::Sight;
-use tenure_store::run::{AdvancePage, Members, NewPartition, NewRun};
+use tenure_store::run::{AdvancePage, Members, NewPartition, NewRun, OPEN_RUNS_MAX};
 use tenure_store::user_tx::CompleteJob;
-use tenure_store::{JobStore, RunStore};
+use tenure_store::{JobStore, RunStore, StoreError};
 
 use crate::scene::Scene;
 
@@ -135,3 +135,34 @@ async fn a_run_of_which_something_is_unheard_decides_nothing() {
     assert_eq!(scene.store.fold_runs().await.expect("fold").opened, [run.id]);
     scene.assert_sound().await;
 }
+
+/// Also where two sessions create the last one at once. Runs that have ended make room.
+#[tokio::test]
+async fn a_tenant_has_ten_thousand_open_runs_at_most() {
+    let scene = Scene::new().await;
+    scene.enqueue().await;
+    scene.database.sql(&format!(
+        "insert into tenure.run (id, tenant, state, sealed, fail_fast, tolerated, fan, created_at, deadline_asked)
+         select gen_random_uuid(), (select id from tenure.tenant where name = 'default'), 0, true, false, 0, 0, now(), false
+         from generate_series(2, {OPEN_RUNS_MAX})"
+    ));
+    let empty = || NewRun::new(RunId::from_uuid(*scene.new_id().as_uuid()));
+    let (one, other) = tokio::join!(scene.store.create_run(empty()), scene.store.create_run(empty()));
+    assert!(
+        matches!((&one, &other), (Ok(_), Err(StoreError::Limit(_))) | (Err(StoreError::Limit(_)), Ok(_))),
+        "{one:?} {other:?}"
+    );
+    match scene.store.create_run(empty()).await {
+        Err(StoreError::Limit(text)) => assert_eq!(text, OPEN_RUNS_REFUSED),
+        other => panic!("{other:?}"),
+    }
+    let of_another = NewRun { tenant: "acme".parse().expect("a name"), ..empty() };
+    scene.store.create_run(of_another).await.expect("another tenant has room");
+    scene
+        .database
+        .sql("update tenure.run set state = 4, finished_at = now() where id = (select id from tenure.run limit 1)");
+    scene.store.create_run(empty()).await.expect("there is room again");
+}
+
+const OPEN_RUNS_REFUSED: &str = "open runs of tenant `default`: 10000 is the limit; \
+                                 come again when some have ended, or cancel one with `tenure runs cancel RUN`";

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use tenure_core::name::TenantName;
 use tenure_core::{JobId, Json, KindName, NewJob, RunId};
+use tenure_store::operate::Word;
 use tenure_store::run::{Members, NewPartition, NewRun};
+use tenure_store::schedule::{SCHEDULES_MAX, SetSchedule};
 
 use crate::http::text;
 use crate::on_each_store;
@@ -284,4 +286,31 @@ async fn tenants_are_listed_and_limited(place: Place) {
     assert_eq!(place.root.get("/v1/tenants/nobody").await.code(404), "not_found");
     let listed = place.root.get("/v1/tenants?limit=200").await.ok(200);
     assert!(listed["items"].as_array().unwrap().iter().any(|tenant| tenant["name"] == "acme"), "{listed}");
+}
+
+/// The refusal names what there is too much of, the limit and the way out; it is no problem that waiting solves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_schedule_beyond_a_tenants_limit_is_refused_with_its_own_code() {
+    let place = Place::sqlite().await;
+    let shop = place.key(Some("acme"), "read,operate,enqueue").await;
+    let body = json!({ "cron": "@daily", "kind": "a" });
+    shop.put("/v1/schedules/s0", body.clone()).await.ok(200);
+    let tenant = "acme".parse().expect("a name");
+    let (made, _) = place.store.show_schedule(&tenant, &"s0".parse().expect("a name")).await.expect("show");
+    for n in 1..SCHEDULES_MAX {
+        let request = SetSchedule {
+            tenant: tenant.clone(),
+            name: format!("s{n}").parse().expect("a name"),
+            timing: made.timing.clone().expect("a timing"),
+            template: made.template.clone(),
+            word: Word::default(),
+        };
+        place.store.set_schedule(request).await.expect("set");
+    }
+    let refused = shop.put("/v1/schedules/more", body.clone()).await;
+    assert_eq!(refused.code(409), "limit_reached");
+    assert!(refused.text.contains("schedules of tenant `acme`: 1000 is the limit; remove one"), "{}", refused.text);
+    assert!(!refused.head.contains("retry-after"), "{}", refused.head);
+    assert_eq!(shop.delete("/v1/schedules/s7").await.status, 204);
+    shop.put("/v1/schedules/more", body).await.ok(200);
 }

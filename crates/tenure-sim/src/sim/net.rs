@@ -189,6 +189,7 @@ pub(crate) fn class(error: &StoreError) -> &'static str {
         StoreError::NotFound(_) => "!not_found",
         StoreError::Conflict(_) => "!conflict",
         StoreError::Full(_) => "!full",
+        StoreError::Limit(_) => "!limit",
         StoreError::Invalid(_) => "!invalid",
         StoreError::Schema(_) => "!schema",
         StoreError::Unavailable(..) => "!unavailable",

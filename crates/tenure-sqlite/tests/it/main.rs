@@ -16,6 +16,7 @@ mod home;
 mod invariants;
 mod keys;
 mod large;
+mod limits;
 mod migrations;
 mod old_sqlite;
 mod open;
