@@ -76,6 +76,9 @@ pub(crate) struct Global {
     /// Keep jobs in tenure.db in this directory
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) data_dir: Option<String>,
+    /// Pooler in front of Postgres: none, or transaction as in PgBouncer's pool_mode
+    #[arg(long, global = true, value_name = "MODE", help_heading = "Global options")]
+    pub(crate) pooler: Option<String>,
     /// Read settings from this file instead of ./tenure.toml
     #[arg(long, global = true, value_name = "PATH", help_heading = "Global options")]
     pub(crate) config: Option<PathBuf>,

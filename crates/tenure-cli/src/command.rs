@@ -137,17 +137,17 @@ fn dispatch(cli: Cli) -> Result<Answer, Failure> {
 impl Session {
     /// The store, for a command that looks or changes what is there.
     pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        open::ready(&self.settings.location, Purpose::Look).await
+        open::ready(&self.settings, Purpose::Look).await
     }
 
     /// The store, for a command that goes on until Ctrl-C.
     pub(crate) async fn store_to_follow(&self) -> Result<Arc<dyn Store>, Failure> {
-        open::ready(&self.settings.location, Purpose::Follow).await
+        open::ready(&self.settings, Purpose::Follow).await
     }
 
     /// The store, for a command that stores something new: a missing SQLite file is made.
     pub(crate) async fn store_to_add(&self) -> Result<Arc<dyn Store>, Failure> {
-        open::ready(&self.settings.location, Purpose::Store).await
+        open::ready(&self.settings, Purpose::Store).await
     }
 
     /// The tenant a command acts for: the flag, then the setting.

@@ -7,13 +7,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tenure_postgres::{PgOptions, PgStore};
+use tenure_postgres::PgStore;
 use tenure_sqlite::{SqliteOptions, SqliteStore};
 use tenure_store::record::SecondWall;
 use tenure_store::{AdminStore, Store, StoreError};
 
 use crate::failure::{Failure, exit};
-use crate::settings::{Location, Origin, Setting};
+use crate::settings::{Location, Origin, Setting, Settings};
+
+/// How the store names the URL without the pooler in a refusal.
+const DIRECT_DATABASE: &str = "direct database";
 
 /// What a command does with a store whose file is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +30,8 @@ pub(crate) enum Purpose {
 }
 
 /// A store to work with: its schema is there.
-pub(crate) async fn ready(location: &Setting<Location>, purpose: Purpose) -> Result<Arc<dyn Store>, Failure> {
+pub(crate) async fn ready(settings: &Settings, purpose: Purpose) -> Result<Arc<dyn Store>, Failure> {
+    let location = &settings.location;
     if let Location::Sqlite(path) = &location.value
         && is_missing(path)?
     {
@@ -37,7 +41,7 @@ pub(crate) async fn ready(location: &Setting<Location>, purpose: Purpose) -> Res
             _ => return Err(nothing_at(path, &location.origin, "there is no database at")),
         }
     }
-    let store = open(location).await?;
+    let store = open(settings).await?;
     let migrations = store.list_migrations().await?;
     let missing = migrations.iter().filter(|migration| !migration.applied).count();
     // An empty file, or a database of another program: looking at it adds no tables.
@@ -96,8 +100,8 @@ pub(crate) async fn rehome(location: &Setting<Location>, leap: bool) -> Result<(
 }
 
 /// Roles with few rights, and walls between tenants.
-pub(crate) async fn install_roles(location: &Setting<Location>) -> Result<SecondWall, Failure> {
-    Ok(PgStore::connect(postgres(location)?, PgOptions::default()).await?.install_roles().await?)
+pub(crate) async fn install_roles(settings: &Settings) -> Result<SecondWall, Failure> {
+    Ok(PgStore::connect(postgres(&settings.location)?, settings.postgres.options()).await?.install_roles().await?)
 }
 
 /// The URL of a server, which alone has roles.
@@ -112,10 +116,10 @@ pub(crate) fn postgres(location: &Setting<Location>) -> Result<&str, Failure> {
 }
 
 /// A store whose migrations can be listed. A missing file is not made for that.
-pub(crate) async fn to_list_migrations(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
-    match &location.value {
+pub(crate) async fn to_list_migrations(settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
+    match &settings.location.value {
         Location::Sqlite(path) if is_missing(path)? => Ok(Arc::new(SqliteStore::in_memory(SqliteOptions::default())?)),
-        _ => open(location).await,
+        _ => open(settings).await,
     }
 }
 
@@ -154,14 +158,23 @@ fn is_missing(path: &Path) -> Result<bool, Failure> {
 }
 
 /// A store as it is found, for `tenure migrate`.
-pub(crate) async fn open(location: &Setting<Location>) -> Result<Arc<dyn Store>, Failure> {
+pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>, Failure> {
+    let location = &settings.location;
     let opened: Result<Arc<dyn Store>, StoreError> = match &location.value {
         Location::Sqlite(path) => SqliteStore::open(path, SqliteOptions::default()).map(|store| Arc::new(store) as _),
-        Location::Postgres(url) => PgStore::connect(url, PgOptions::default()).await.map(|store| Arc::new(store) as _),
+        Location::Postgres(url) => {
+            PgStore::connect(url, settings.postgres.options()).await.map(|store| Arc::new(store) as _)
+        }
     };
     opened.map_err(|error| {
         // A URL that the driver cannot read may hold its password anywhere: only what we show of it is repeated.
         if let StoreError::Invalid(invalid) = &error {
+            if let Some(direct) = &settings.postgres.direct_database
+                && invalid.field == DIRECT_DATABASE
+            {
+                let said = format!("{}: direct database `{}` is refused", direct.origin, direct.value);
+                return Failure::usage("settings", format!("{said}: {}", invalid.limit));
+            }
             let message = format!("{}: database `{}` is refused: {}", location.origin, location.value, invalid.limit);
             return Failure::usage("settings", message);
         }

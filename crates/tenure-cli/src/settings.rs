@@ -8,7 +8,7 @@
 //! - [`gates`], [`schedules`]: its tables of gates and schedules
 //! - [`rabbitmq`]: a broker that wakes workers; [`telemetry`]: who is told what they do
 //! - [`database_file`]: a file that holds the URL of a database
-//! - [`location`]: what `database` and `data_dir` may say
+//! - [`location`]: what `database` and `data_dir` may say; [`pooler`]: what stands in front of a Postgres server
 //! - [`worker`]: how a worker of this machine runs; [`webhooks`]: whom webhooks may reach;
 //!   [`http`]: what jobs of kind `http` may call
 
@@ -18,6 +18,7 @@ mod gates;
 mod http;
 mod keys;
 mod location;
+mod pooler;
 mod rabbitmq;
 mod schedules;
 mod telemetry;
@@ -37,6 +38,7 @@ use crate::failure::Failure;
 use file::SettingsFile;
 pub(crate) use http::{HttpFlags, HttpSettings};
 pub(crate) use location::Location;
+pub(crate) use pooler::PoolerSettings;
 pub(crate) use rabbitmq::RabbitSettings;
 pub(crate) use schedules::FileSchedule;
 pub(crate) use telemetry::TelemetrySettings;
@@ -52,6 +54,8 @@ const PASSWORD_IN_FLAG: &str = "the password in --database stands in the process
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) location: Setting<Location>,
+    /// How a Postgres server is reached.
+    pub(crate) postgres: PoolerSettings,
     /// For whom jobs are enqueued and whose jobs are shown.
     pub(crate) tenant: Option<Setting<TenantName>>,
     /// Who appears in the journal.
@@ -121,6 +125,7 @@ impl Settings {
         let mut warnings = Vec::new();
         Ok(Self {
             location: find_location(flags, env, file, &mut warnings)?,
+            postgres: PoolerSettings::resolve(flags, env, file)?,
             tenant: tenant.map(|said| said.check(TenantName::new)).transpose()?,
             actor: actor.map(|said| said.check(|name| check_text("actor", &name).map(|()| name))).transpose()?,
             worker: WorkerSettings::resolve(worker, env, file)?,

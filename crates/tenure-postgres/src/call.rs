@@ -156,7 +156,7 @@ impl PgStore {
             let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
             let prepared = connection.prepare_typed_cached(sql, &types).await?;
             let query = connection.query(&prepared, &values);
-            if wakes.is_empty() || self.options().mode != Mode::Direct {
+            if wakes.is_empty() || self.listener().is_none() {
                 return query.await;
             }
             let wake = self.text(statement::WAKE_IDLE);
@@ -179,17 +179,38 @@ impl PgStore {
         let begin = format!("begin isolation level read committed; {settings}{}", wall.role());
         // Biased: the four are sent in this order. Joined, not tried: `commit` must be sent even when `begin` fails. What
         // fails to pass the wall has ended the transaction, and the statement behind it does nothing.
-        let (began, passed, rows, committed) = tokio::join!(
+        let whole = async {
+            let (began, passed, rows, committed) = tokio::join!(
+                biased;
+                connection.batch_execute(&begin),
+                wall.pass(connection),
+                connection.query_typed(sql, params),
+                connection.batch_execute("commit")
+            );
+            began?;
+            passed?;
+            let rows = rows?;
+            committed.map(|()| rows)
+        };
+        if wakes.is_empty() || self.listener().is_none() {
+            return whole.await;
+        }
+        let wake = self.text(statement::WAKE_IDLE);
+        let wake = async {
+            // As above: a wake-up that fails costs a poll.
+            let _late_not_lost = connection.query_typed(&wake, &[(&wakes, Type::TEXT_ARRAY)]).await;
+            std::future::pending().await
+        };
+        tokio::select! {
             biased;
-            connection.batch_execute(&begin),
-            wall.pass(connection),
-            connection.query_typed(sql, params),
-            connection.batch_execute("commit")
-        );
-        began?;
-        passed?;
-        let rows = rows?;
-        committed.map(|()| rows)
+            rows = whole => rows,
+            never = wake => never,
+        }
+    }
+
+    /// What a transaction of several statements sets behind a pooler; sessions of our own have it already.
+    pub(crate) fn local_settings(&self, desk: Desk) -> Option<String> {
+        (self.options().mode == Mode::Pooled).then(|| desk.settings(self.options(), "set local"))
     }
 }
 
@@ -198,12 +219,13 @@ impl PgStore {
 macro_rules! transact {
     ($store:expr, |$tx:ident| $body:expr) => {{
         let store = $store;
+        let settings = store.local_settings(Desk::Long);
         let mut attempt = 1;
         loop {
             let mut connection = store.pools().get(Desk::Long).await?;
             let deadline = Desk::Long.deadline(store.options());
             let whole = async {
-                let $tx = $crate::call::begin(&mut connection).await?;
+                let $tx = $crate::call::begin(&mut connection, settings.as_deref()).await?;
                 let answer = $body?;
                 $tx.commit().await?;
                 Ok::<_, $crate::call::Failed>(answer)
@@ -224,9 +246,16 @@ macro_rules! transact {
 }
 pub(crate) use transact;
 
-/// Begins a transaction.
-pub(crate) async fn begin(connection: &mut Object) -> Result<Transaction<'_>, tokio_postgres::Error> {
-    connection.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start().await
+/// Begins a transaction with these settings.
+pub(crate) async fn begin<'c>(
+    connection: &'c mut Object,
+    settings: Option<&str>,
+) -> Result<Transaction<'c>, tokio_postgres::Error> {
+    let tx = connection.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start().await?;
+    if let Some(settings) = settings {
+        tx.batch_execute(settings).await?;
+    }
+    Ok(tx)
 }
 
 /// Whether a transaction had to give way and may be tried once more.

@@ -13,12 +13,12 @@ use tenure_core::{JobId, Json, LeaseNo, WorkerId};
 use tenure_store::journal::{JOB_ROWS_MAX, JournalFilter, JournalFound, JournalPage, row_of_job};
 use tenure_store::record::Sight;
 use tenure_store::{JournalStore, StoreError};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_postgres::{IsolationLevel, Row};
 
 use self::seal::{Last, Window};
 
-use crate::call::{Param, late};
+use crate::call::{Param, begin, late};
 use crate::error::translate;
 use crate::jobs::tenant;
 use crate::pool::Desk;
@@ -32,13 +32,9 @@ impl JournalStore for PgStore {
     async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
         let mut connection = self.pools().get(Desk::Long).await?;
         let deadline = Desk::Long.deadline(self.options());
+        let settings = self.local_settings(Desk::Long);
         let sealing = async {
-            let tx = connection
-                .build_transaction()
-                .isolation_level(IsolationLevel::ReadCommitted)
-                .start()
-                .await
-                .map_err(translate)?;
+            let tx = begin(&mut connection, settings.as_deref()).await.map_err(translate)?;
             let sealed = self.seal(&tx).await?;
             tx.commit().await.map_err(translate)?;
             Ok(sealed)

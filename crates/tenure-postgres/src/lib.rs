@@ -31,7 +31,8 @@
 //! - [`sink`]: pages of rows into tables of the user's own; [`own`]: statements and transactions of theirs through the store
 //! - `floor`: where a claim begins to look; `claimed`: how its answer is read
 //! - `gather`: enqueues that come at the same time share a transaction
-//! - `call`, `pool`, `tls`: one round trip, with a deadline; `connect`, `password`: how a connection is opened, and why not
+//! - `call`, `pool`, `tls`: one round trip, with a deadline; `connect`, `password`: how a connection is opened, and why not;
+//!   `pooler`: how a transaction pooler is found and refused
 //! - `error`, `value`: what the server says, in our words
 //! - [`migrate`](mod@migrate): bringing the schema up, safely; [`roles`]: who may do what in it; `wall`: what tenants ask
 //!   for runs as one of them
@@ -80,6 +81,7 @@ mod error;
 mod password;
 mod peer;
 mod pool;
+mod pooler;
 mod table;
 mod tls;
 mod value;

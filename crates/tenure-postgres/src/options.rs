@@ -9,6 +9,8 @@ use tenure_store::clock::Clock;
 pub struct PgOptions {
     /// Straight to Postgres, or through a pooler.
     pub mode: Mode,
+    /// URL of the same database without the pooler, for `LISTEN`. Only [`Mode::Pooled`] reads it; without it workers poll.
+    pub direct_url: Option<String>,
     /// Most connections for the short verbs; as many again may be used for lists, seals and bulk work, and as many once more
     /// for what users do themselves.
     pub connections_max: usize,
@@ -34,7 +36,7 @@ pub enum Mode {
     /// Nothing, but no `LISTEN`: every worker polls.
     PollOnly,
     /// A pooler that hands out a session per transaction, such as PgBouncer: every verb is one transaction that sets
-    /// what it needs, statements have no names, and workers poll.
+    /// what it needs, statements have no names, and workers poll or listen at [`PgOptions::direct_url`].
     Pooled,
 }
 
@@ -42,6 +44,7 @@ impl Default for PgOptions {
     fn default() -> Self {
         Self {
             mode: Mode::Direct,
+            direct_url: None,
             connections_max: 8,
             deadline: Duration::from_secs(10),
             long_deadline: Duration::from_secs(120),

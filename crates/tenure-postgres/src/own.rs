@@ -18,7 +18,6 @@ use tenure_store::table::Record;
 use tenure_store::user_tx::CompleteJob;
 
 use crate::call::{begin, late};
-use crate::options::Mode;
 use crate::pool::Desk;
 use crate::store::PgStore;
 use crate::table::{self, refused_statement};
@@ -42,7 +41,8 @@ pub struct OwnTx<'t> {
 
 struct Rules {
     deadline: Duration,
-    is_pooled: bool,
+    /// What each transaction sets, behind a pooler.
+    settings: Option<String>,
     now: Option<Timestamp>,
     /// A call is under way, was given up, or was answered as no healthy connection answers.
     is_spent: AtomicBool,
@@ -54,7 +54,7 @@ impl PgStore {
     pub async fn own(&self) -> Result<Own, StoreError> {
         let rules = Rules {
             deadline: Desk::Own.deadline(self.options()),
-            is_pooled: self.options().mode == Mode::Pooled,
+            settings: self.local_settings(Desk::Own),
             now: self.options().clock.now(),
             is_spent: AtomicBool::new(false),
         };
@@ -67,19 +67,19 @@ impl Own {
     pub async fn begin(&mut self) -> Result<OwnTx<'_>, StoreError> {
         let Self { connection, rules } = self;
         let connection = connection.as_mut().ok_or_else(|| late(rules.deadline))?;
-        let began = async { begin(connection).await.map_err(StoreError::unavailable) };
+        let began = async { begin(connection, rules.settings.as_deref()).await.map_err(StoreError::unavailable) };
         Ok(OwnTx { tx: rules.timed(began).await?, rules })
     }
 
     /// Runs one statement that only reads.
     pub async fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Record>, StoreError> {
-        if self.rules.is_pooled {
+        if self.rules.is_pooled() {
             let tx = self.begin().await?;
             let rows = tx.query(sql, params).await?;
             return tx.commit().await.map(|()| rows);
         }
         let connection = self.connection.as_ref().ok_or_else(|| late(self.rules.deadline))?;
-        self.rules.timed(table::query(connection, sql, params, self.rules.is_pooled)).await
+        self.rules.timed(table::query(connection, sql, params, self.rules.is_pooled())).await
     }
 }
 
@@ -88,12 +88,12 @@ impl OwnTx<'_> {
     /// what a table's checks refuse, `Schema` for a statement that does not fit the database; then the transaction can only
     /// be rolled back.
     pub async fn execute(&self, sql: &str, params: &[Value]) -> Result<u64, StoreError> {
-        self.rules.timed(table::execute(&self.tx, sql, params, self.rules.is_pooled)).await
+        self.rules.timed(table::execute(&self.tx, sql, params, self.rules.is_pooled())).await
     }
 
     /// Runs a statement that answers rows.
     pub async fn query(&self, sql: &str, params: &[Value]) -> Result<Vec<Record>, StoreError> {
-        self.rules.timed(table::query(&self.tx, sql, params, self.rules.is_pooled)).await
+        self.rules.timed(table::query(&self.tx, sql, params, self.rules.is_pooled())).await
     }
 
     /// Runs several statements without parameters, such as those that make tables.
@@ -140,6 +140,10 @@ impl OwnTx<'_> {
 }
 
 impl Rules {
+    fn is_pooled(&self) -> bool {
+        self.settings.is_some()
+    }
+
     /// Waits for a call until its deadline; at once in vain after one that was given up. Whoever stops waiting leaves the
     /// connection spent as well.
     async fn timed<T>(&self, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {

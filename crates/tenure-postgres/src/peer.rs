@@ -52,9 +52,15 @@ impl Peer {
             PoolError::Timeout(TimeoutType::Wait) => {
                 format!("all {connections_max} connections were in use for {} ms", deadline.as_millis())
             }
-            PoolError::Timeout(_) => format!("{} did not answer within {} ms", self.server, deadline.as_millis()),
+            PoolError::Timeout(_) => return self.no_answer(deadline),
             other => return StoreError::unavailable(other),
         };
+        StoreError::Unavailable(why, None)
+    }
+
+    /// The server did not answer in time.
+    pub(crate) fn no_answer(&self, deadline: Duration) -> StoreError {
+        let why = format!("{} did not answer within {} ms", self.server, deadline.as_millis());
         StoreError::Unavailable(why, None)
     }
 
@@ -74,6 +80,12 @@ impl Peer {
                 "28000" => format!("{server} does not let user `{user}` in: {}", said.message()),
                 "3D000" => format!(
                     "{server} has no database `{database}`: create it (createdb {database}), or name another one in the URL"
+                ),
+                // PgBouncer takes only the parameters that it knows.
+                "08P01" if said.message().contains("startup parameter") => format!(
+                    "{server} is a pooler that refuses a parameter of the URL ({}): leave it out of the URL, or add it to \
+                     ignore_startup_parameters of PgBouncer",
+                    said.message()
                 ),
                 code => format!("{server} opened no connection: {} (SQLSTATE {code})", said.message()),
             };

@@ -8,10 +8,14 @@ use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use tenure_store::StoreError;
+use tokio_postgres::Config;
 use tokio_postgres::error::SqlState;
 
+use crate::connect::{Connector, Opened};
+use crate::error::translate;
 use crate::options::{Mode, PgOptions};
 use crate::peer::Peer;
+use crate::pooler;
 use crate::tls::Target;
 
 /// How a connection is to be used.
@@ -32,6 +36,8 @@ pub(crate) struct Pools {
     short: Pool,
     long: Pool,
     own: Pool,
+    connector: Connector,
+    config: Config,
     peer: Peer,
     deadline: Duration,
     connections_max: usize,
@@ -69,11 +75,14 @@ impl Desk {
 
 impl Pools {
     pub(crate) fn new(target: &Target, options: &PgOptions) -> Result<Self, StoreError> {
-        let pool = |desk| pool(target, options, desk);
+        let (connector, config) = (Connector::new(target.tls.clone()), config(target, options));
+        let pool = |desk| pool(&connector, &config, options, desk);
         Ok(Self {
             short: pool(Desk::Short)?,
             long: pool(Desk::Long)?,
             own: pool(Desk::Own)?,
+            connector,
+            config,
             peer: Peer::of(&target.config),
             deadline: options.deadline,
             connections_max: options.connections_max,
@@ -89,9 +98,26 @@ impl Pools {
         };
         pool.get().await.map_err(|error| self.peer.no_connection(error, self.deadline, self.connections_max))
     }
+
+    /// Whether the server is behind a transaction pooler. The two connections of the check are the pools' first ones.
+    pub(crate) async fn find_pooler(&self) -> Result<bool, StoreError> {
+        let look = async {
+            let explain = |error| self.peer.explain(&error);
+            let open = || self.connector.open(&self.config);
+            let (one, other) = tokio::try_join!(open(), open()).map_err(explain)?;
+            let found = pooler::is_between(&one.0, &other.0).await.map_err(translate)?;
+            Ok::<(bool, [Opened; 2]), StoreError>((found, [one, other]))
+        };
+        let answer = tokio::time::timeout(self.deadline, look).await;
+        let (found, opened) = answer.map_err(|_| self.peer.no_answer(self.deadline))??;
+        if !found {
+            opened.into_iter().for_each(|opened| self.connector.keep(opened));
+        }
+        Ok(found)
+    }
 }
 
-fn pool(target: &Target, options: &PgOptions, desk: Desk) -> Result<Pool, StoreError> {
+fn config(target: &Target, options: &PgOptions) -> Config {
     let mut config = target.config.clone();
     if config.get_application_name().is_none() {
         config.application_name("tenure");
@@ -99,8 +125,12 @@ fn pool(target: &Target, options: &PgOptions, desk: Desk) -> Result<Pool, StoreE
     if config.get_connect_timeout().is_none() {
         config.connect_timeout(Duration::from_secs(5).min(options.deadline));
     }
-    let manager =
-        Manager::from_connect(config, target.clone(), ManagerConfig { recycling_method: RecyclingMethod::Fast });
+    config
+}
+
+fn pool(connector: &Connector, config: &Config, options: &PgOptions, desk: Desk) -> Result<Pool, StoreError> {
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let manager = Manager::from_connect(config.clone(), connector.clone(), recycling);
     let mut builder = Pool::builder(manager)
         .max_size(options.connections_max)
         // The one that was used last has its plans and pages at hand.

@@ -43,9 +43,10 @@ impl PgStore {
     /// In one transaction, behind whoever migrates; what is not had within three seconds lets everybody pass first.
     async fn bind(&self, texts: &[&str]) -> Result<(), StoreError> {
         let mut connection = self.pools().get(Desk::Long).await?;
+        let settings = self.local_settings(Desk::Long);
         for attempt in 1.. {
             let whole = async {
-                let tx = begin(&mut connection).await?;
+                let tx = begin(&mut connection, settings.as_deref()).await?;
                 tx.query_typed("select pg_advisory_xact_lock($1)", &[(&MIGRATE_LOCK, Type::INT8)]).await?;
                 tx.batch_execute(&format!(
                     "set local lock_timeout = {LOCK_WAIT_MS}; set local client_min_messages = warning"

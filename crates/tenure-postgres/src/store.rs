@@ -11,8 +11,9 @@ use tenure_store::{IntoStore, Store, StoreError};
 use crate::careful::CarefulQueues;
 use crate::floor::Floors;
 use crate::gather::Gather;
-use crate::options::PgOptions;
+use crate::options::{Mode, PgOptions};
 use crate::pool::Pools;
+use crate::pooler;
 use crate::statement::Statement;
 use crate::tls::{self, Target};
 use crate::value::Moment;
@@ -26,17 +27,23 @@ const KEEPER_DEADLINE: Duration = Duration::from_secs(3);
 /// Most of them: one renews while another is given up.
 const KEEPER_CONNECTIONS_MAX: usize = 2;
 
+/// How a store behind a transaction pooler is opened.
+const POOLED_WAY_OUT: &str = "set pooler = \"transaction\" (--pooler transaction, TENURE_POOLER=transaction, or Mode::Pooled \
+                              in a program), or name the server itself";
+
 /// Tenure on Postgres. Clones share connections and what they know.
 #[derive(Clone)]
 pub struct PgStore(Arc<Inner>);
 
 struct Inner {
     options: PgOptions,
+    target: Target,
     pools: Pools,
     floors: Floors,
     careful: CarefulQueues,
     lines: Lines,
-    listener: Listener,
+    /// `None` where workers only poll.
+    listener: Option<Listener>,
     gather: Gather,
     wall: OnceLock<SecondWall>,
 }
@@ -45,10 +52,14 @@ impl PgStore {
     /// Opens a store and looks whether the server answers. The schema is brought up by `migrate`, not here. A URL without a
     /// password takes it from `PGPASSWORD`, or from the password file that `PGPASSFILE` names, or from `~/.pgpass`.
     ///
-    /// `Invalid` for a URL that is none, `Unavailable` when the server does not answer, `Schema` when the database was
-    /// written by a newer Tenure or restored from another cluster.
+    /// `Invalid` for a URL that is none, or that leads to a transaction pooler in another mode than [`Mode::Pooled`];
+    /// `Unavailable` when the server does not answer; `Schema` when this program is too old for the database, or the
+    /// database was restored from another cluster.
     pub async fn connect(url: &str, options: PgOptions) -> Result<Self, StoreError> {
         let store = Self::open(tls::target(url)?, options)?;
+        if store.options().mode != Mode::Pooled && store.pools().find_pooler().await? {
+            return Err(pooler::refuse("database", &tls::without_password(url), POOLED_WAY_OUT));
+        }
         store.check_home().await?;
         Ok(store)
     }
@@ -56,7 +67,7 @@ impl PgStore {
     /// The same store over connections of its own, which tell what they are for. None is open yet: each is opened, and
     /// driven, by the runtime of whoever needs it first.
     pub(crate) fn keeper(&self) -> Result<Self, StoreError> {
-        let mut target = self.0.listener.target().clone();
+        let mut target = self.0.target.clone();
         target.config.application_name(KEEPER);
         // What it asks is answered in a millisecond or not at all, and a lease's end does not wait for a long deadline.
         let deadline = self.0.options.deadline.min(KEEPER_DEADLINE);
@@ -68,14 +79,20 @@ impl PgStore {
 
     fn open(target: Target, options: PgOptions) -> Result<Self, StoreError> {
         let pools = Pools::new(&target, &options)?;
+        let listener = match (options.mode, &options.direct_url) {
+            (Mode::Direct, _) => Some(Listener::new(target.clone())),
+            (Mode::Pooled, Some(url)) => Some(Listener::behind_no_pooler(url)?),
+            (Mode::Pooled, None) | (Mode::PollOnly, _) => None,
+        };
         let manual = options.clock.now().is_some();
         Ok(Self(Arc::new(Inner {
             options,
+            target,
             pools,
             lines: Lines::new(manual),
             floors: Floors::default(),
             careful: CarefulQueues::default(),
-            listener: Listener::new(target),
+            listener,
             gather: Gather::default(),
             wall: OnceLock::new(),
         })))
@@ -105,8 +122,9 @@ impl PgStore {
         &self.0.gather
     }
 
-    pub(crate) fn listener(&self) -> &Listener {
-        &self.0.listener
+    /// `None` where workers only poll.
+    pub(crate) fn listener(&self) -> Option<&Listener> {
+        self.0.listener.as_ref()
     }
 
     /// How the second wall stood when the store was opened.

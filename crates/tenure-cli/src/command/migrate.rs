@@ -96,10 +96,8 @@ pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Ans
         return Ok(Answer::Done);
     }
     let store = match args.what {
-        Some(MigrateCommand::Status | MigrateCommand::DryRun) => {
-            open::to_list_migrations(&session.settings.location).await?
-        }
-        _ => open::open(&session.settings.location).await?,
+        Some(MigrateCommand::Status | MigrateCommand::DryRun) => open::to_list_migrations(&session.settings).await?,
+        _ => open::open(&session.settings).await?,
     };
     let (key, mut migrations) = match args.what {
         None | Some(MigrateCommand::Up | MigrateCommand::Rehome { .. }) => ("applied", store.migrate().await?),
@@ -107,7 +105,7 @@ pub(crate) async fn run(args: &MigrateArgs, session: &mut Session) -> Result<Ans
         Some(MigrateCommand::DryRun) => ("missing", store.list_migrations().await?),
     };
     let wall = match args.roles && key == "applied" {
-        true => Some(open::install_roles(&session.settings.location).await?),
+        true => Some(open::install_roles(&session.settings).await?),
         false => None,
     };
     if key == "missing" {

@@ -12,9 +12,11 @@ use crate::failure::Failure;
 /// Keys of [`KEYS`] that are yes or no.
 const BOOLEANS: [&str; 1] = ["webhook_http"];
 /// Every key whose value is text, or yes or no.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 18] = [
     "database",
     "data_dir",
+    "pooler",
+    "direct_database",
     "tenant",
     "actor",
     "worker_id",

@@ -138,7 +138,7 @@ fn each_bad_variable_is_refused_by_name() {
 #[test]
 fn each_bad_line_of_the_settings_file_is_refused_by_line_and_key() {
     for (text, parts) in [
-        ("\ndatabse = \"x.db\"", ["tenure.toml line 2", "`databse`", "database, data_dir, tenant, actor"]),
+        ("\ndatabse = \"x.db\"", ["tenure.toml line 2", "`databse`", "database, data_dir, pooler, direct_database"]),
         ("tenant = 7", ["tenure.toml line 1", "`tenant`", "a string in quotes"]),
         ("tenant = \"a b\"", ["tenure.toml line 1", "`a b`", "a name is"]),
         ("actor = \"x\"\ntenant = acme", ["tenure.toml line 2", "not TOML", ""]),

@@ -28,6 +28,7 @@ mod measure;
 mod operations;
 mod partitions;
 mod place;
+mod pooler;
 mod postgres;
 mod precedence;
 mod products;

@@ -76,7 +76,7 @@ fn key(place: &Place, args: &[&str]) -> String {
 
 /// Keys made by the command line open the server, whatever the store; what it stores the command line sees. Answers what
 /// was logged.
-fn serves(place: &Place) -> String {
+pub(crate) fn serves(place: &Place) -> String {
     place.json(&["tenants", "create", "acme"]);
     let shop = key(place, &["--tenant=acme", "--scopes=enqueue,read"]);
     place.json(&["queues", "set", "mail", "--fair=true"]);

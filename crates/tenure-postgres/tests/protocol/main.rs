@@ -12,7 +12,7 @@
 //! - [`sealing`], [`tampering`], [`home`]: the journal
 //! - [`unreadable`]: rows written past the verbs, whose JSON is too long for any text
 //! - [`failover`], [`restore`]: numbers and positions on another server
-//! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`]: the server around it
+//! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`], [`poolers`]: the server around it
 
 #[path = "../it/database.rs"]
 #[expect(dead_code, reason = "shared with the contract suite, which uses the rest")]
@@ -40,4 +40,5 @@ mod connections;
 mod gathering;
 mod keeper;
 mod migrations;
+mod poolers;
 mod wakeups;

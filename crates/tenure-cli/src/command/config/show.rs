@@ -20,6 +20,8 @@ Examples:
 tenure.toml knows these keys, all of them text, and the tables gates and schedules:
   database  = \"postgres://localhost/app\"   or an SQLite file, relative to tenure.toml
   data_dir  = \"data\"                       used where no database is named
+  pooler    = \"transaction\"                the database is behind PgBouncer with pool_mode = transaction
+  direct_database = \"postgres://db/app\"   the same database without the pooler, so that workers are woken
   tenant    = \"acme\"                       for whom jobs are enqueued, whose jobs are shown
   actor     = \"ops\"                        who appears in the journal
   worker_id = \"mail-1\"                     a worker's name
@@ -50,8 +52,9 @@ Who is told what a worker or a server does is a table, too:
   sample_ratio  = \"0.1\"                     how many of the traces that begin here are recorded
   sentry_dsn    = \"https://KEY@sentry/1\"    told of jobs that failed for good and of panics
 Each has a variable, TENURE_TENANT and so on; the database is TENURE_DATABASE_URL, TENURE_DATABASE_FILE or
-DATABASE_URL, the worker's name TENURE_WORKER_ID or WORKER_ID, the broker TENURE_RABBITMQ_URL and so on, the
-collector TENURE_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, Sentry TENURE_SENTRY_DSN or SENTRY_DSN.
+DATABASE_URL, the one without the pooler TENURE_DIRECT_DATABASE_URL, the worker's name TENURE_WORKER_ID or
+WORKER_ID, the broker TENURE_RABBITMQ_URL and so on, the collector TENURE_OTLP_ENDPOINT or
+OTEL_EXPORTER_OTLP_ENDPOINT, Sentry TENURE_SENTRY_DSN or SENTRY_DSN.
 Passwords are never shown.";
 
 /// Show every setting and where it comes from
@@ -90,7 +93,7 @@ pub(super) fn run(session: &mut Session) -> Result<Answer, Failure> {
     Ok(Answer::Done)
 }
 
-fn rows(settings: &Settings) -> [Row; 26] {
+fn rows(settings: &Settings) -> [Row; 28] {
     let (worker, webhooks, rabbitmq) = (&settings.worker, &settings.webhooks, &settings.rabbitmq);
     let telemetry = &settings.telemetry;
     let tenant = optional("tenant", settings.tenant.as_ref(), ToString::to_string);
@@ -99,6 +102,8 @@ fn rows(settings: &Settings) -> [Row; 26] {
     actor.value = actor.value.or_else(|| settings.actor(None));
     [
         said("database", &settings.location, ToString::to_string),
+        said("pooler", &settings.postgres.pooler, |pooler| pooler.as_str().to_owned()),
+        optional("direct_database", settings.postgres.direct_database.as_ref(), ToString::to_string),
         tenant,
         actor,
         optional("worker_id", worker.id.as_ref(), ToString::to_string),
