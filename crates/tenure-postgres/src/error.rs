@@ -64,6 +64,13 @@ pub(crate) fn is_locked_out(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
+/// Whether a call failed because it met another open transaction, by a lock timeout or a deadlock. Its neighbours in a
+/// shared call have no part in that.
+pub(crate) fn met_a_lock(error: &StoreError) -> bool {
+    let StoreError::Unavailable(_, Some(source)) = error else { return false };
+    source.downcast_ref::<tokio_postgres::Error>().is_some_and(|error| is_locked_out(error) || is_retryable(error))
+}
+
 /// Whether a row with this key is there already.
 pub(crate) fn is_taken(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::UNIQUE_VIOLATION)

@@ -16,20 +16,28 @@
 //! again, in smaller company and at last alone: whoever caused it hears why, the others do not. A call that nobody answered is unknown to all of them, and each
 //! may be sent again, as ever. Jobs of one enqueue stay in their order; between enqueues there never was one.
 //!
+//! A shared call that met another open transaction, by a lock timeout or a deadlock, is sent again in the same way: every
+//! request alone, first without waiting for locks, so that only those that met the lock wait once more.
+//!
 //! Who is refused is sent alone beside the flights, at most [`ALONE`] of them at once. And who met a quota goes that way
 //! from the start, until something of the same tenant and queue was stored: a tenant that keeps on asking for more than
 //! it may have does not keep others waiting.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenure_core::NewJob;
 use tenure_store::StoreError;
 use tenure_store::enqueue::Enqueued;
 use tokio::sync::{Semaphore, oneshot};
+use tokio_postgres::types::Type;
 
 use crate::call::late;
 use crate::enqueue::is_plain;
+use crate::error::met_a_lock;
+use crate::options::Mode;
+use crate::pool::Desk;
+use crate::statement::WAKE_IDLE;
 use crate::store::PgStore;
 
 /// Calls on their way at once.
@@ -117,6 +125,7 @@ impl PgStore {
                     let _ = request.reply.send(Ok(own));
                 }
             }
+            Err(error) if met_a_lock(&error) => self.enqueue_past_lock(requests).await,
             Err(error @ StoreError::Unavailable(..)) => {
                 for request in requests.drain(1..) {
                     let _ = request.reply.send(Err(StoreError::Unavailable(error.to_string(), None)));
@@ -125,6 +134,30 @@ impl PgStore {
                 let _ = first.map(|request| request.reply.send(Err(error)));
             }
             Err(_) => self.enqueue_apart(requests).await,
+        }
+    }
+
+    /// Each request by itself, after a shared call that met a lock. Nothing of it was stored.
+    async fn enqueue_past_lock(&self, requests: Vec<Request>) {
+        let (mut locked, mut queues) = (Vec::new(), BTreeSet::new());
+        for request in requests {
+            match self.enqueue_on(Desk::Hasty, &request.jobs).await {
+                Err(error) if met_a_lock(&error) => locked.push(request),
+                answer => {
+                    self.gather().remember(&request.jobs, &answer);
+                    queues.extend(request.jobs.iter().map(|job| job.queue.to_string()));
+                    let _ = request.reply.send(answer);
+                }
+            }
+        }
+        if !locked.is_empty() {
+            let store = self.clone();
+            tokio::spawn(async move { store.enqueue_each(locked).await });
+        }
+        // Calls that do not wait for locks notify nobody by themselves.
+        if self.options().mode == Mode::Direct {
+            let queues = Vec::from_iter(queues);
+            let _late_not_lost = self.call(Desk::Short, WAKE_IDLE, &[(&queues, Type::TEXT_ARRAY)]).await;
         }
     }
 

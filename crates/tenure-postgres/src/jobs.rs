@@ -31,7 +31,11 @@ const OPEN: Statement = Statement { name: "open", sql: "select tenure.open($1, $
 impl PgStore {
     /// Stores jobs in one call of their own, all or none.
     pub(crate) async fn enqueue_now(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
-        let desk = if jobs.len() < BULK { Desk::Short } else { Desk::Long };
+        self.enqueue_on(if jobs.len() < BULK { Desk::Short } else { Desk::Long }, jobs).await
+    }
+
+    /// The same on a connection of this kind.
+    pub(crate) async fn enqueue_on(&self, desk: Desk, jobs: &[NewJob]) -> Result<Vec<Enqueued>, StoreError> {
         let columns = Columns::new(jobs, self.moment())?;
         if is_plain(jobs) && self.enqueue_plain(desk, &columns).await? {
             return Ok(jobs.iter().map(|job| Enqueued::Created(job.id)).collect());

@@ -2,8 +2,8 @@
 
 use tenure_core::unique::Policy;
 use tenure_core::{JobId, NewJob, Unique};
-use tenure_postgres::PgOptions;
 use tenure_postgres::mutant::Mutant;
+use tenure_postgres::{PgOptions, tx};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::{JobStore, StoreError};
 use tokio::task::JoinHandle;
@@ -115,6 +115,37 @@ async fn who_met_a_quota_travels_alone_until_there_is_room() {
     let of_greedy = "from tenure.job j join tenure.tenant t on t.id = j.tenant where t.name = 'greedy'";
     let transactions = number(&look, &format!("select count(distinct j.xmin::text) {of_greedy}")).await;
     assert!((3..=6).contains(&transactions), "22 enqueues in {transactions} transactions");
+}
+
+/// One of them has the id of a job in an open transaction: only that one waits for the transaction, and is refused. Red when
+/// a lock timeout fails the whole call.
+#[tokio::test]
+async fn a_lock_in_company_is_met_by_one() {
+    let scene = Scene::new().await;
+    let jobs: Vec<NewJob> = (0..12).map(|_| scene.new_job()).collect();
+    let user = scene.client().await;
+    scene.enqueue().await;
+    run(&user, "begin").await;
+    tx::enqueue_within(&user, &[jobs[5].clone()]).await.expect("enqueue");
+    let (store, first) = (scene.store.clone(), jobs[0].clone());
+    store.enqueue_jobs(vec![first]).await.expect("enqueue");
+    // The first two travel alone; those behind them travel together.
+    let tasks: Vec<Stored> = jobs[1..]
+        .iter()
+        .cloned()
+        .map(|job| {
+            let store = scene.store.clone();
+            tokio::spawn(async move { store.enqueue_jobs(vec![job]).await })
+        })
+        .collect();
+    for (n, task) in (1..).zip(tasks) {
+        let answer = task.await.expect("no panic");
+        assert_eq!(answer.is_err(), n == 5, "{n}: {answer:?}");
+        assert!(answer.is_ok_and(|stored| is_new(stored[0])) || n == 5, "{n}");
+    }
+    run(&user, "commit").await;
+    assert_eq!(number(&user, "select count(*) from tenure.job").await, 13);
+    scene.assert_sound().await;
 }
 
 /// The caller that sent the call may stop waiting: the jobs of all are stored.
