@@ -64,7 +64,7 @@ impl JobStore for PgStore {
         }
         match self.options().share_enqueues && gather::fits(&jobs) {
             true => self.enqueue_gathered(jobs).await,
-            false => self.enqueue_now(&jobs).await,
+            false => self.enqueue_by_key(&jobs).await,
         }
     }
 

@@ -30,7 +30,7 @@
 //!   behind the port's [`UserTx`](tenure_store::UserTx)
 //! - [`sink`]: pages of rows into tables of the user's own; [`own`]: statements and transactions of theirs through the store
 //! - `floor`: where a claim begins to look; `claimed`: how its answer is read
-//! - `gather`: enqueues that come at the same time share a transaction
+//! - `gather`: enqueues that come at the same time share a transaction; `held_keys`: enqueues that wait for a key
 //! - `call`, `pool`, `tls`: one round trip, with a deadline; `connect`, `password`: how a connection is opened, and why not;
 //!   `pooler`: how a transaction pooler is found and refused
 //! - `error`, `value`: what the server says, in our words
@@ -66,6 +66,7 @@ mod floor;
 mod fold;
 mod gate;
 mod gather;
+mod held_keys;
 pub mod migrate;
 mod operation;
 pub mod roles;

@@ -11,6 +11,7 @@ use tenure_store::{IntoStore, Store, StoreError};
 use crate::careful::CarefulQueues;
 use crate::floor::Floors;
 use crate::gather::Gather;
+use crate::held_keys::HeldKeys;
 use crate::options::{Mode, PgOptions};
 use crate::pool::Pools;
 use crate::pooler;
@@ -45,6 +46,7 @@ struct Inner {
     /// `None` where workers only poll.
     listener: Option<Listener>,
     gather: Gather,
+    held_keys: HeldKeys,
     wall: OnceLock<SecondWall>,
 }
 
@@ -94,6 +96,7 @@ impl PgStore {
             careful: CarefulQueues::default(),
             listener,
             gather: Gather::default(),
+            held_keys: HeldKeys::default(),
             wall: OnceLock::new(),
         })))
     }
@@ -120,6 +123,10 @@ impl PgStore {
 
     pub(crate) fn gather(&self) -> &Gather {
         &self.0.gather
+    }
+
+    pub(crate) fn held_keys(&self) -> &HeldKeys {
+        &self.0.held_keys
     }
 
     /// `None` where workers only poll.

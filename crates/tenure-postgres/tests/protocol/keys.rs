@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_contract::fixture::requeue;
 use tenure_core::unique::Policy;
 use tenure_core::{JobId, NewJob, State, Unique};
-use tenure_postgres::tx;
+use tenure_postgres::{PgOptions, tx};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::operate::PruneJobs;
 use tenure_store::{AdminStore, JobStore, StoreError};
@@ -192,4 +192,39 @@ async fn a_prune_frees_keys_whose_window_is_over_whatever_became_of_their_jobs()
         assert_eq!(scene.store.prune_jobs(prune.clone()).await.expect("prune"), 0, "no job has ended");
         assert_eq!(number(&client, keys).await, left);
     }
+}
+
+/// An enqueue that meets a key of an open transaction waits by itself: of many at most one takes a connection, once the key
+/// is known to be held. Red when each of them waits on a connection of its own.
+#[tokio::test]
+async fn enqueues_that_wait_for_a_held_key_leave_connections_to_others() {
+    let scene = Scene::with(PgOptions { connections_max: 3, ..PgOptions::default() }).await;
+    let (user, look) = (scene.client().await, scene.client().await);
+    run(&user, "begin").await;
+    tx::enqueue_within(&user, &[keyed(&scene, "k")]).await.expect("enqueue");
+    let refused = soon("enqueue", scene.store.enqueue_jobs(vec![keyed(&scene, "k")])).await.expect_err("refused");
+    assert!(refused.is_passing(), "{refused:?}");
+
+    let blocked =
+        "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    let waiting: Vec<_> = (0..6)
+        .map(|_| {
+            let (store, job) = (scene.store.clone(), keyed(&scene, "k"));
+            tokio::spawn(async move { store.enqueue_jobs(vec![job]).await })
+        })
+        .collect();
+    for _ in 0..20 {
+        // Another key, and no key at all.
+        enqueue_keyed(&scene, "other").await;
+        soon("enqueue", scene.store.enqueue_jobs(vec![scene.new_job()])).await.expect("enqueue");
+        assert!(number(&look, blocked).await <= 1, "one waits for the key");
+    }
+    run(&user, "commit").await;
+    for task in waiting {
+        match soon("enqueue", task).await.expect("no panic") {
+            Ok(found) => assert!(matches!(found[..], [Enqueued::Found { .. }]), "{found:?}"),
+            Err(error) => assert!(matches!(error, StoreError::Unavailable(..)), "{error:?}"),
+        }
+    }
+    scene.assert_sound().await;
 }
