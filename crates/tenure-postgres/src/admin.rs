@@ -15,7 +15,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::call::Param;
+use crate::call::{Failed, Param};
+use crate::error::is_taken;
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
@@ -149,7 +150,11 @@ impl AdminStore for PgStore {
             (&request.fair, Type::BOOL),
             (&quota, Type::INT4),
         ];
-        self.call(Desk::Short, SET_QUEUE, &params).await?;
+        match self.try_call(Desk::Short, SET_QUEUE, &params).await {
+            // An enqueue has entered the queue at the same moment: its row is there now.
+            Err(Failed::Said(error)) if is_taken(&error) => self.call(Desk::Short, SET_QUEUE, &params).await?,
+            answer => answer?,
+        };
         Ok(())
     }
 

@@ -115,7 +115,7 @@ impl PgStore {
     async fn create(&self, tx: &Transaction<'_>, request: &NewRun) -> Result<RunCreated, Failed> {
         let now = self.time(tx).await?;
         let sql = "insert into tenure.run (id, tenant, owner, source, sealed, fail_fast, tolerated, consolidate, fan, created_at, deadline, deadline_asked)
-            values ($1, (tenure.tenant_ids(array[$2]))[1], $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id) do nothing";
+            values ($1, (tenure.resolve_tenants(array[$2]))[1], $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id) do nothing";
         let (at, deadline) = (Moment(now), request.deadline_at(now).map(Moment));
         let (tolerated, fan) = (i64::from(request.tolerated), request.start().fan.code());
         let consolidate = request.consolidate.as_ref().map(|job| *job.id.as_uuid());

@@ -29,15 +29,17 @@ exception when feature_not_supported or insufficient_privilege or undefined_func
     create function tenure.timeline() returns bigint language sql volatile as 'select timeline_id::bigint from pg_control_checkpoint()' $f$;
 end $$;
 
+-- Ids of tenants and queues are derived from their names (tenure.derived_id): transactions that bring the same new name
+-- at the same time agree on its id, and none waits for another.
 create table tenure.tenant (
-  id int generated always as identity primary key,
+  id int primary key,
   name text not null unique check (name ~ '^[A-Za-z0-9._:/-]{1,100}$'),
   -- Pending jobs it may have in each fair queue, instead of the queue's own quota.
   quota int check (quota between 1 and 100000)
 );
 
 create table tenure.queue (
-  id int generated always as identity primary key,
+  id int primary key,
   name text not null unique check (name ~ '^[A-Za-z0-9._:/-]{1,100}$'),
   lease_ttl_ms int not null default 60000 check (lease_ttl_ms between 1000 and 86400000),
   paused boolean not null default false,
@@ -54,6 +56,18 @@ create table tenure.queue (
   -- When somebody last looked below the floors for rows that were committed late.
   swept_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50);
+
+-- What an open transaction brings: tenants and queues without a row, and queues that get their first line or their first
+-- part of a run. It is entered in tenure.tenant and tenure.queue when that transaction commits (tenure.enter_names), and
+-- deleted here, so a committed row never exists. An open transaction thus holds no row that others need.
+create table tenure.new_name (
+  xid xid8 not null default pg_current_xact_id(),
+  what text not null check (what in ('tenant', 'queue', 'lined', 'parted')),
+  id int not null,
+  name text check ((name is not null) = (what in ('tenant', 'queue')))
+);
+create index new_name_of on tenure.new_name (xid, what, name);
+create index new_name_id on tenure.new_name (id, what);
 
 -- What gates allow: by name, or by beginning with a * (tenure_core::gate::rule).
 create table tenure.gate_rule (
@@ -349,5 +363,5 @@ create table tenure.seal (
 );
 
 insert into tenure.home (era, system_identifier, timeline) select 1, system_identifier, tenure.timeline() from pg_control_system();
-insert into tenure.tenant (name) values ('default');
-insert into tenure.queue (name) values ('default');
+insert into tenure.tenant (id, name) values (1, 'default');
+insert into tenure.queue (id, name) values (1, 'default');

@@ -35,6 +35,7 @@ create function tenure.error_message(error jsonb) returns text language sql immu
     end
 $$;
 
+-- A transaction sees its own jobs under names that it brings; they have no row yet.
 create view tenure.jobs as
 with ready as not materialized (
   select r.state as code, j.*, r.run_at as due, r.attempt, r.losses, p.ended_at, p.error, p.usage
@@ -97,15 +98,18 @@ with ready as not materialized (
     error, result, usage, backoff, trace, line
   from ended where how = 5
 )
-select s.id, t.name as tenant, q.name as queue, s.kind, s.payload, s.priority, s.state, s.attempt as attempts,
+select s.id,
+  coalesce(t.name, (select n.name from tenure.new_name n where n.id = s.tenant and n.what = 'tenant' limit 1)) as tenant,
+  coalesce(q.name, (select n.name from tenure.new_name n where n.id = s.queue and n.what = 'queue' limit 1)) as queue,
+  s.kind, s.payload, s.priority, s.state, s.attempt as attempts,
   s.max_attempts, s.losses, s.max_losses, s.due as run_at, s.next_retry_at, w.name as locked_by, s.lease, s.locked_at,
   s.heartbeat_at, s.lease_expires_at, s.created_at, s.started_at, s.completed_at, s.updated_at,
   tenure.error_message(s.error) as error_message, s.error, s.result, s.usage, s.backoff, s.trace,
   exists (select from tenure.cancel_request c where c.job = s.id) as cancel_requested,
   case when strpos(s.line, '/') > 0 then substr(s.line, strpos(s.line, '/') + 1) end as gate
 from shown s
-join tenure.tenant t on t.id = s.tenant
-join tenure.queue q on q.id = s.queue
+left join tenure.tenant t on t.id = s.tenant
+left join tenure.queue q on q.id = s.queue
 left join tenure.worker w on w.id = s.worker;
 
 create view tenure.audit_log as
@@ -134,6 +138,14 @@ from places group by job having count(*) > 1
 union all
 select 'L2', j.id, 'it is nowhere: neither ready, nor held, nor ended' from tenure.job j
 where not exists (select from places p where p.job = j.id)
+union all
+select 'L2', j.id, format('tenant %s of it has no name', j.tenant) from tenure.job j
+where not exists (select from tenure.tenant t where t.id = j.tenant)
+  and not exists (select from tenure.new_name n where n.id = j.tenant and n.what = 'tenant')
+union all
+select 'L2', j.id, format('queue %s of it has no name', j.queue) from tenure.job j
+where not exists (select from tenure.queue q where q.id = j.queue)
+  and not exists (select from tenure.new_name n where n.id = j.queue and n.what = 'queue')
 union all
 select 'L2', p.job, 'it is ' || p.place || ' without a job row' from places p
 where not exists (select from tenure.job j where j.id = p.job)

@@ -40,26 +40,125 @@ create function tenure.state_of(_job uuid) returns text language sql stable as $
     (select 'running' from tenure.job j where j.id = _job))
 $$;
 
--- Interns names; a name that is new is entered now.
-create function tenure.queue_ids(_names text[]) returns int[] language plpgsql as $$
-declare ids int[]; begin
-  for i in 1..2 loop
-    select array_agg(q.id order by n.ord) into ids from unnest(_names) with ordinality n (name, ord) left join tenure.queue q on q.name = n.name;
-    exit when array_position(ids, null) is null;
-    insert into tenure.queue (name) select distinct name from unnest(_names) n (name) order by name on conflict do nothing;
+-- The id number _try of a name. Ids below a million are for rows that were entered by hand.
+create function tenure.derived_id(_name text, _try int) returns int language sql immutable parallel safe as $$
+  select (1000000 + ('x' || left(encode(sha256(convert_to(_try || ' ' || _name, 'UTF8')), 'hex'), 15))::bit(60)::bigint % 999000000)::int
+$$;
+
+-- The id for a tenant or a queue without a row: the first derived one that no other name has.
+create function tenure.new_id_of(_what text, _name text) returns int language plpgsql as $$
+declare candidate int; begin
+  for try in 0..99 loop
+    candidate := tenure.derived_id(_name, try);
+    if _what = 'tenant' then
+      exit when not exists (select from tenure.tenant t where t.id = candidate and t.name <> _name);
+    else
+      exit when not exists (select from tenure.queue q where q.id = candidate and q.name <> _name);
+    end if;
   end loop;
+  return candidate;
+end $$;
+
+create function tenure.derive_id() returns trigger language plpgsql as $$
+begin
+  if new.id is null then new.id := tenure.new_id_of(tg_table_name, new.name); end if;
+  return new;
+end $$;
+
+create trigger tenant_derives_its_id before insert on tenure.tenant for each row execute function tenure.derive_id();
+create trigger queue_derives_its_id before insert on tenure.queue for each row execute function tenure.derive_id();
+
+-- Ids of tenants; a new one is entered now. For short transactions of the library only: other transactions that bring the
+-- same name wait for this one. An enqueue calls tenure.resolve_tenants instead.
+create function tenure.tenant_ids(_names text[]) returns int[] language plpgsql as $$
+declare ids int[]; begin
+  for i in 1..3 loop
+    select array_agg(t.id order by n.ord) into ids from unnest(_names) with ordinality n (name, ord) left join tenure.tenant t on t.name = n.name;
+    if array_position(ids, null) is null then return ids; end if;
+    insert into tenure.tenant (name) select distinct name from unnest(_names) n (name) order by name on conflict do nothing;
+  end loop;
+  raise exception 'tenants % cannot be entered beside other transactions: run the transaction again', _names using errcode = '40001';
+end $$;
+
+-- Ids of tenants, in the order given. A name without a row is entered when this transaction commits.
+create function tenure.resolve_tenants(_names text[]) returns int[] language plpgsql as $$
+declare ids int[]; begin
+  select array_agg(t.id order by n.ord) into ids from unnest(_names) with ordinality n (name, ord) left join tenure.tenant t on t.name = n.name;
+  if array_position(ids, null) is null then return ids; end if;
+  return tenure.bring_names('tenant', _names, ids);
+end $$;
+
+-- The same for queues.
+create function tenure.resolve_queues(_names text[]) returns int[] language plpgsql as $$
+declare ids int[]; begin
+  select array_agg(q.id order by n.ord) into ids from unnest(_names) with ordinality n (name, ord) left join tenure.queue q on q.name = n.name;
+  if array_position(ids, null) is null then return ids; end if;
+  return tenure.bring_names('queue', _names, ids);
+end $$;
+
+-- Fills the gaps in _ids: names that this transaction brings.
+create function tenure.bring_names(_what text, _names text[], _ids int[]) returns int[] language plpgsql as $$
+declare ids int[]; begin
+  insert into tenure.new_name (what, id, name)
+    select _what, tenure.new_id_of(_what, u.name), u.name
+    from (select distinct n.name from unnest(_names, _ids) n (name, id) where n.id is null) u
+    where not exists (select from tenure.new_name o where o.xid = pg_current_xact_id() and o.what = _what and o.name = u.name);
+  select array_agg(coalesce(n.id, o.id) order by n.ord) into ids
+    from unnest(_names, _ids) with ordinality n (name, id, ord)
+    left join tenure.new_name o on n.id is null and o.xid = pg_current_xact_id() and o.what = _what and o.name = n.name;
   return ids;
 end $$;
 
-create function tenure.tenant_ids(_names text[]) returns int[] language plpgsql as $$
-declare ids int[]; begin
-  for i in 1..2 loop
-    select array_agg(t.id order by n.ord) into ids from unnest(_names) with ordinality n (name, ord) left join tenure.tenant t on t.name = n.name;
-    exit when array_position(ids, null) is null;
-    insert into tenure.tenant (name) select distinct name from unnest(_names) n (name) order by name on conflict do nothing;
-  end loop;
-  return ids;
+-- Notes queues that get their first line (`lined`) or their first part of a run (`parted`) with this transaction.
+create function tenure.bring_flags(_what text, _queues int[]) returns void language plpgsql as $$
+begin
+  insert into tenure.new_name (what, id)
+    select distinct _what, n.id from unnest(_queues) n (id)
+    where not exists (select from tenure.new_name o where o.id = n.id and o.what = _what);
 end $$;
+
+-- Enters what a transaction brings. Runs once at the commit, so the new rows are locked for the length of a commit and not
+-- of a transaction; in one order, so that two commits cannot wait for each other. Runs with the rights of the schema's
+-- owner: at the commit the role that called the enqueue may be set no more.
+create function tenure.enter_names() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  n record;
+  is_entered boolean;
+begin
+  for n in
+    with brought as (
+      delete from tenure.new_name o where o.xid = pg_current_xact_id() returning o.what, o.id, o.name
+    )
+    select distinct array_position(array['tenant', 'queue', 'lined', 'parted'], b.what) as step, b.what, b.id, b.name from brought b order by step, b.name, b.id
+  loop
+    case n.what
+      when 'tenant' then
+        insert into tenure.tenant (id, name) values (n.id, n.name) on conflict do nothing;
+        is_entered := found or exists (select from tenure.tenant t where t.id = n.id and t.name = n.name);
+      when 'queue' then
+        insert into tenure.queue (id, name) values (n.id, n.name) on conflict do nothing;
+        is_entered := found or exists (select from tenure.queue q where q.id = n.id and q.name = n.name);
+        -- A worker may have gone idle since the enqueue, which found no queue to wake.
+        perform pg_notify('tenure', q.name) from tenure.queue q where q.id = n.id and q.idle_until > clock_timestamp();
+      when 'lined' then
+        update tenure.queue q set lined = true where q.id = n.id and not q.lined;
+        is_entered := true;
+      else
+        update tenure.queue q set parted = true where q.id = n.id and not q.parted;
+        is_entered := true;
+    end case;
+    -- Two names that derive the same id, entered at the same time.
+    if not is_entered then
+      raise exception '% `%` cannot be entered beside other transactions: run the transaction again', n.what, n.name using errcode = '40001';
+    end if;
+  end loop;
+  return null;
+end $$;
+
+create constraint trigger names_are_entered after insert on tenure.new_name deferrable initially deferred
+  for each row execute function tenure.enter_names();
+-- Also in a session that is set to skip triggers: its jobs would have no queue.
+alter table tenure.new_name enable always trigger names_are_entered;
 
 -- Takes a key for _job, or says who has it; null: _job itself, which was stored before. The usual duplicate ends at a plain read. A key whose holder has let go is
 -- taken over under its row lock, looking again: requeue holds the same lock, and without it two jobs would be active.
@@ -136,9 +235,10 @@ create function tenure.enqueue_rows(
   returns table (ord int, job uuid, created boolean, state text) language plpgsql as $$
 declare
   moment timestamptz := coalesce(_now, clock_timestamp());
-  tenants int[] := tenure.tenant_ids(_tenants);
-  queues int[] := tenure.queue_ids(_queues);
+  tenants int[] := tenure.resolve_tenants(_tenants);
+  queues int[] := tenure.resolve_queues(_queues);
   lines text[];
+  unflagged int[];
   holders uuid[] := _ids;
   waits uuid[] := array(select w.id from unnest(_ids, _waiting) w (id, waiting) where w.waiting);
   stored uuid[];
@@ -187,16 +287,18 @@ begin
       holders := array_replace(holders, k.id, holders[k.ord]);
     end if;
   end loop;
-  -- Where each waits: a gate makes a line, and in a fair queue a tenant does.
+  -- Where each waits: a gate makes a line, and in a fair queue a tenant does. A queue that this transaction brings has no row yet.
   lines := array(
     select case when q.fair then n.tenant::text else '' end || coalesce('/' || n.gate, '')
-    from unnest(queues, tenants, _gates) with ordinality n (queue, tenant, gate, ord) join tenure.queue q on q.id = n.queue order by n.ord);
+    from unnest(queues, tenants, _gates) with ordinality n (queue, tenant, gate, ord) left join tenure.queue q on q.id = n.queue order by n.ord);
   if exists (select from unnest(lines) l (line) where l.line <> '') then
-    update tenure.queue q set lined = true
-      where q.id = any (array(select n.queue from unnest(queues, lines) n (queue, line) where n.line <> '')) and not q.lined;
+    unflagged := array(
+      select n.queue from unnest(queues, lines) n (queue, line) left join tenure.queue q on q.id = n.queue where n.line <> '' and q.lined is not true);
+    if unflagged <> '{}' then perform tenure.bring_flags('lined', unflagged); end if;
   end if;
   if _parts is not null then
-    update tenure.queue q set parted = true where q.id = any (queues) and not q.parted;
+    unflagged := array(select n.queue from unnest(queues) n (queue) left join tenure.queue q on q.id = n.queue where q.parted is not true);
+    if unflagged <> '{}' then perform tenure.bring_flags('parted', unflagged); end if;
   end if;
   -- One unnest of everything: subscripts into arrays of text are linear, a batch of them quadratic.
   with input as materialized (

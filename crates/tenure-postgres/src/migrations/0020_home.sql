@@ -20,8 +20,6 @@ values
   -- An int: 2^20 more workers than started are enough, and the type has room for 2,047 leaps.
   ('worker_id_seq', 'sequence', 1 << 20, 1 << 20, '{worker.id,lease.worker}', null,
     'a process of before must not speak for another one'),
-  ('tenant_id_seq', 'sequence', 0, 0, '{tenant.id}', null, 'known inside the database only'),
-  ('queue_id_seq', 'sequence', 0, 0, '{queue.id}', null, 'known inside the database only'),
   ('gate_id_seq', 'sequence', 0, 0, '{gate.id}', null, 'known inside the database only'),
   ('schedule_id_seq', 'sequence', 0, 0, '{schedule.id}', null, 'known inside the database only'),
   ('gate_event_id_seq', 'sequence', 0, 0, '{gate_event.id}', null, 'known inside the database only'),
@@ -36,6 +34,7 @@ values
   ('run_event.xid', 'transaction', null, null, null, 'update tenure.run_event set xid = pg_current_xact_id()',
     'compared with run_fold.folded_to'),
   ('journal.xid', 'transaction', null, null, null, null, 'compared within its era only'),
+  ('new_name.xid', 'transaction', null, null, null, null, 'no row outlives its transaction'),
   ('seal.before', 'snapshot', null, null, null, null, 'compared within its era only'),
   ('seal.snapshot', 'snapshot', null, null, null, null, 'compared within its era only'),
   ('queue.swept_at', 'clock', null, null, null, $r$update tenure.queue set swept_at = '-infinity'$r$,

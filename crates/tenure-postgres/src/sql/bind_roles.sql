@@ -20,15 +20,14 @@ begin
       job_callback webhook_delivery own_webhook_endpoint operation rollup gate_rollup'),
     ('tenure_api', 'select (id, name)', 'tenant queue worker'),
     -- Stores jobs, and learns where a job stands. Payloads it has no right to read.
-    ('tenure_producer', 'select', 'home migration ready unique_key tenant queue'),
-    ('tenure_producer', 'insert', 'job job_callback ready unique_key tenant queue'),
+    ('tenure_producer', 'select', 'home migration ready unique_key tenant queue new_name'),
+    ('tenure_producer', 'insert', 'job job_callback ready unique_key new_name'),
     ('tenure_producer', 'update', 'unique_key'),
-    ('tenure_producer', 'update (lined, parted)', 'queue'),
     ('tenure_producer', 'select (id, tenant, queue, line, priority, run_at, part, kib)', 'job'),
     ('tenure_producer', 'select (job, lease, how, final)', 'attempt'),
     -- Runs jobs and keeps house. Keys and tokens it has no right to read, and quotas and rules it does not make.
     ('tenure_worker', 'select', 'home migration tenant gate_rule gate_rules'),
-    ('tenure_worker', 'select, insert', 'journal seal'),
+    ('tenure_worker', 'select, insert', 'journal seal new_name'),
     ('tenure_worker', 'insert', 'tenant worker'),
     ('tenure_worker', 'select (id, name, registered_at, seen_at, state, running, reporting, version, host, pid, queues, slots, told)', 'worker'),
     ('tenure_worker', 'update (seen_at, state, running, reporting, version, host, pid, queues, slots)', 'worker'),
@@ -40,7 +39,7 @@ begin
     ('tenure_worker', 'select', 'jobs usage_unfolded usages violations'),
     -- Serves the API, and does what operators do: everything but to change what was written down.
     ('tenure_operator', 'select', 'home migration'),
-    ('tenure_operator', 'select, insert', 'journal seal'),
+    ('tenure_operator', 'select, insert', 'journal seal new_name'),
     ('tenure_operator', 'select, insert, delete', 'job job_callback'),
     ('tenure_operator', 'select, insert, update, delete', 'tenant queue gate_rule gate_rules gate gate_event worker ready lease attempt run partition run_event run_fold unique_key
       cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold webhook_endpoint webhook_delivery webhook_cursor operation rollup gate_rollup rollup_cursor

@@ -12,7 +12,8 @@ use crate::two_tenants::{ACME, ZETA, settle};
 #[rustfmt::skip]
 const CLOSED: &[&str] = &[
     "cache", "cancel_request", "gate", "gate_event", "gate_rule", "gate_rules", "home", "journal", "lease", "migration",
-    "prune_mark", "ready", "rollup_cursor", "run_event", "run_fold", "seal", "session", "usage_fold", "webhook_cursor",
+    "new_name", "prune_mark", "ready", "rollup_cursor", "run_event", "run_fold", "seal", "session", "usage_fold",
+    "webhook_cursor",
 ];
 /// Tables of which tenants read the names of what is shared.
 const SHARED: &[&str] = &["queue", "worker"];

@@ -7,6 +7,7 @@
 //! # Layout
 //! - [`scene`]: a store on a fresh database, raw connections, waiting for what the server does
 //! - [`endings`], [`keys`], [`leases`], [`floors`]: the flaws S1–S20 of the attack, by noun
+//! - [`names`]: names that an open transaction brings
 //! - [`transactions`], [`runs`], [`user_tx`]: users' transactions that complete a job or a page and stay open, or are of
 //!   another driver
 //! - [`sealing`], [`tampering`], [`home`]: the journal
@@ -23,6 +24,7 @@ mod endings;
 mod floors;
 mod keys;
 mod leases;
+mod names;
 mod runs;
 mod transactions;
 mod user_tx;

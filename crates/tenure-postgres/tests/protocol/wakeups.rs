@@ -1,6 +1,6 @@
 //! Wake-ups: a notification is sent when somebody waits for it, and only then; a lost listener is said, not slept over.
 
-use tenure_core::QueueName;
+use tenure_core::{NewJob, QueueName};
 use tenure_postgres::{PgOptions, PgStore, tx};
 use tenure_store::{JobStore, StoreError, WakeStore};
 use tokio::sync::mpsc;
@@ -117,6 +117,22 @@ async fn an_enqueue_within_a_transaction_wakes_at_its_commit() {
     tx::enqueue_within(&user, &[scene.new_job()]).await.expect("enqueue");
     run(&user, "rollback; notify tenure, 'marker'").await;
     assert_eq!(ear.next().await, "marker", "a rolled-back enqueue says nothing");
+}
+
+/// A worker goes idle on a queue that an open transaction has brought as well. Red when only the enqueue looks for idle
+/// workers: it found no queue.
+#[tokio::test]
+async fn a_transaction_that_brings_a_queue_wakes_workers_that_went_idle_there_since() {
+    let scene = Scene::new().await;
+    let user = scene.client().await;
+    let mut ear = Ear::on(&scene).await;
+    let job = || NewJob { queue: "mail".parse().expect("a queue"), ..scene.new_job() };
+    run(&user, "begin").await;
+    tx::enqueue_within(&user, &[job()]).await.expect("enqueue");
+    scene.store.enqueue_jobs(vec![job()]).await.expect("enqueue");
+    scene.store.push_idle(&job().queue).await.expect("push idle");
+    run(&user, "commit").await;
+    assert_eq!(ear.next().await, "mail");
 }
 
 /// Red when a lost connection is slept over: the waiter would never hear of anything again.
