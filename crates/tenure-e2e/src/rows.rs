@@ -8,6 +8,7 @@ mod cancels;
 mod database_clock;
 mod disk;
 mod failover;
+mod first_names;
 mod frozen;
 mod gates;
 mod giving_way;
@@ -78,6 +79,7 @@ pub const ROWS: &[Row] = &[
     values::ROW,
     runs::PAGES,
     bulk_act::ROW,
+    first_names::ROW,
 ];
 
 /// Runs a row small, prints what it says, and panics unless it held: a test.

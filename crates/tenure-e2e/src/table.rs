@@ -19,7 +19,7 @@ The bounded part of every row runs in `./x test`; how it works is in [TESTING.md
 
 *Bite* is how often the fault really hit; *run* is how long it took and at which commit (`+`: with changes that were not committed).
 Leases are 1 to 5 s here, so promises that hang on the lease time are shorter than with the default of 60 s; programs are debug builds, so rates say nothing about speed.
-Numbers that are missing between F1 and F41 wait for a second release or more machines; F49 is about a broker beside Postgres; F51 is about a synchronous standby; F52 and F53 are about servers that take over and restored dumps; F55 is about a hostile tenant; F57 is about an act on very many jobs; F37 is measured with F36. E2 is about pages of runs.
+Numbers that are missing between F1 and F41 wait for a second release or more machines; F49 is about a broker beside Postgres; F51 is about a synchronous standby; F52 and F53 are about servers that take over and restored dumps; F55 is about a hostile tenant; F57 is about an act on very many jobs; F58 is about open transactions; F37 is measured with F36. E2 is about pages of runs.
 
 | id | fault | injected | numbers | bite | pass line | verdict | run |
 |---|---|---|---|---|---|---|---|

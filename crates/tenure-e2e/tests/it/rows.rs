@@ -224,6 +224,11 @@ fn one_statement_that_cancels_very_many_jobs_is_sealed_in_parts() {
 }
 
 #[test]
+fn a_name_that_an_open_transaction_brings_holds_up_no_enqueue() {
+    hold("F58");
+}
+
+#[test]
 fn fences_grow_across_failovers_recoveries_and_clones() {
     hold("F52");
 }
