@@ -197,6 +197,7 @@ macro_rules! each_case {
             // reclaim
             a_reclaim_does_not_touch_the_successor,
             an_expired_lease_is_taken_back_and_its_holder_named,
+            an_attempt_whose_lease_expired_says_so_in_its_error,
             a_reclaim_sent_twice_takes_back_once,
             a_reclaim_serves_every_worker_queue_and_tenant,
             concurrent_reclaims_take_back_each_job_once,

@@ -1,6 +1,7 @@
 //! What is kept of a failed attempt: `{"class", "code", "message", "causes", "details"}`, cut to what a store keeps.
 
 use crate::classify::Class;
+use crate::id::LeaseNo;
 use crate::json::{Json, quote};
 
 /// Longest code, in bytes.
@@ -49,6 +50,13 @@ impl Failure<'_> {
         text.push('}');
         Json::from_store(text)
     }
+}
+
+/// The error of an attempt whose lease expired without a report, the same on every store. `worker` is the name of the
+/// worker that held the lease, or its number where the name is unknown.
+pub fn lease_lost(lease: LeaseNo, worker: &str) -> Json {
+    let message = quote(&format!("lease {lease} of worker {worker} expired without a report"));
+    Json::from_store(format!("{{\"code\":\"lease_lost\",\"message\":{message}}}"))
 }
 
 /// At most `bytes` of a text, with a mark where it was cut. Quoting may make it longer, at most sixfold: control

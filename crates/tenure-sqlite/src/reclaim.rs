@@ -1,9 +1,9 @@
 //! Leases that end without a report: expired, or unknown to their own worker.
 
 use rusqlite::named_params;
-use tenure_core::json::quote;
+use tenure_core::failure::lease_lost;
 use tenure_core::name::WorkerName;
-use tenure_core::{How, JobId, Json, LeaseNo, WorkerId};
+use tenure_core::{How, JobId, LeaseNo, WorkerId};
 use tenure_store::lease::Reclaimed;
 use tenure_store::operate::Word;
 
@@ -23,7 +23,8 @@ pub(crate) fn reclaim_jobs(tx: &Tx<'_>, by: Option<WorkerId>, leases_max: u32) -
     let mut reclaimed = Vec::new();
     for lease in tx.all(EXPIRED_LEASES, params, Lease::read)? {
         let worker = find_worker(tx, lease.worker)?;
-        let error = lease_lost(&lease, worker.as_ref());
+        let name = worker.as_ref().map_or_else(|| lease.worker.to_string(), WorkerName::to_string);
+        let error = lease_lost(lease.no, &name);
         let report = Report { details: (Some(&error), None, None), ..Report::unsaid(How::Lost) };
         let ended = end_lease(tx, by, &lease, &report)?;
         let (lease, worker) = (lease.no, &worker);
@@ -60,10 +61,4 @@ fn end_lease(tx: &Tx<'_>, by: Option<WorkerId>, lease: &Lease, report: &Report<'
 
 fn find_worker(tx: &Tx<'_>, worker: WorkerId) -> Result<Option<WorkerName>> {
     tx.one(FIND_WORKER, named_params! { ":worker": worker.0 }, |row| word(row, 0))
-}
-
-fn lease_lost(lease: &Lease, worker: Option<&WorkerName>) -> Json {
-    let who = worker.map_or_else(|| lease.worker.to_string(), WorkerName::to_string);
-    let message = quote(&format!("lease {} of worker {who} expired without a report", lease.no));
-    Json::from_store(format!("{{\"code\":\"lease_lost\",\"message\":{message}}}"))
 }

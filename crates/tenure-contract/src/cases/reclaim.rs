@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use tenure_core::{How, JobId};
+use serde_json::{Value, json};
+use tenure_core::{How, JobId, NewJob, Rules};
 use tenure_store::lease::Reclaimed;
 
 use super::situation::{EXPIRED, ROUNDS, SUCCESSOR_RUNS, SUCCESSOR_UNHARMED, both, story};
@@ -28,6 +29,26 @@ pub async fn an_expired_lease_is_taken_back_and_its_holder_named(t: Fixture) {
     let lost = &record.attempts[0];
     assert_eq!((lost.how, lost.attempt, lost.lease, lost.worker.as_deref()), (How::Lost, 1, lease, Some("host-7")));
     assert_eq!((record.summary.attempt, record.losses, record.summary.run_at), (0, 1, t.clock.now()));
+}
+
+/// Every attempt that a reclaim ends has the same error on every store: of a job that runs again, of one that is dead, and
+/// of one whose cancel was requested.
+pub async fn an_attempt_whose_lease_expired_says_so_in_its_error(t: Fixture) {
+    let worker = t.worker("host-7").await;
+    let fragile = NewJob { rules: Rules { max_losses: 1, ..Rules::default() }, ..t.new_job() };
+    let (again, dead, canceled) = (t.enqueue().await, fragile.id, t.enqueue().await);
+    t.store.enqueue_jobs(vec![fragile]).await.expect("enqueue");
+    let claimed = t.claim(worker, 3).await.expect("jobs are due");
+    t.store.cancel_job(cancel(canceled, false)).await.expect("request a cancel");
+    t.advance(Duration::from_secs(61));
+    t.store.reclaim_jobs(None, 10).await.expect("reclaim");
+    let message = format!("lease {} of worker host-7 expired without a report", claimed.lease);
+    for (job, how) in [(again, How::Lost), (dead, How::Dead), (canceled, How::Canceled)] {
+        let [attempt] = &t.show(job).await.attempts[..] else { panic!("{how:?} has one attempt") };
+        let error = attempt.error.as_ref().map(|error| serde_json::from_str::<Value>(error.as_str()));
+        let error = error.expect("the attempt has an error").expect("the error is JSON");
+        assert_eq!((attempt.how, error), (how, json!({ "code": "lease_lost", "message": message })));
+    }
 }
 
 /// Reply lost: the second one finds nothing.

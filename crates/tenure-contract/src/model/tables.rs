@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tenure_core::failure::lease_lost;
 use tenure_core::gate::{GateEvent, GateRule, Pattern};
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::key::SecretHash;
@@ -207,7 +208,10 @@ impl Tables {
         let mut ended = None;
         for effect in &applied.effects {
             match *effect {
-                Effect::EndAttempt(how) => ended = Some((how, self.end_attempt(id, &row.job, how, now, end))),
+                Effect::EndAttempt(how) => {
+                    let is_lost = matches!(event, Event::Lose { .. });
+                    ended = Some((how, self.end_attempt(id, &row.job, how, now, (end, is_lost))));
+                }
                 Effect::ReopenAttempt => {
                     self.attempts(id).for_each(|attempt| attempt.is_final = false);
                     if let Some(code) = runs::revived(row.job.state) {
@@ -228,7 +232,15 @@ impl Tables {
         self.jobs.get_mut(&id).into_iter().flat_map(|row| row.attempts.iter_mut())
     }
 
-    fn end_attempt(&mut self, id: JobId, job: &Job, how: How, now: Timestamp, end: Option<&EndJob>) -> LeaseNo {
+    /// Ends an attempt, by a report or because its lease expired.
+    fn end_attempt(
+        &mut self,
+        id: JobId,
+        job: &Job,
+        how: How,
+        now: Timestamp,
+        (end, is_lost): (Option<&EndJob>, bool),
+    ) -> LeaseNo {
         let number = match job.lease {
             Some(lease) => lease,
             None => self.next_lease(),
@@ -236,14 +248,16 @@ impl Tables {
         let lease = job.lease.and_then(|lease| self.leases.get(&lease));
         let holder = lease.map(|lease| lease.worker);
         let (error, result, usage) = end.map_or((None, None, None), |end| end.ending.details());
+        let worker = lease.and_then(|lease| self.worker_name(lease.worker)).map(|name| name.to_string());
+        let lost = is_lost.then(|| lease_lost(number, worker.as_deref().unwrap_or_default()));
         let record = AttemptRecord {
             lease: number,
             attempt: job.attempt,
             how,
-            worker: lease.and_then(|lease| self.worker_name(lease.worker)).map(|name| name.to_string()),
+            worker,
             started_at: lease.map(|lease| lease.claimed_at),
             ended_at: now,
-            error: error.cloned(),
+            error: error.cloned().or(lost),
             result: result.cloned(),
             usage: usage.cloned(),
         };

@@ -31,8 +31,8 @@ begin
   ), ended as (
     insert into tenure.attempt (job, lease, started_at, ended_at, worker, attempt, losses, how, final, error)
     select d.job, d.no, d.claimed_at, moment, d.worker, d.attempt, d.losses, d.ending, d.ending in (4, 5),
-      case when d.ending = 4 then jsonb_build_object('code', 'lease_lost', 'message', format('lost its lease %s times', d.losses)) end
-    from decided d order by d.job
+      jsonb_build_object('code', 'lease_lost', 'message', format('lease %s of worker %s expired without a report', d.no, coalesce(w.name, d.worker::text)))
+    from decided d left join tenure.worker w on w.id = d.worker order by d.job
     on conflict do nothing
     returning attempt.job, attempt.lease, attempt.how, attempt.attempt, attempt.losses, attempt.worker, attempt.error
   ), again as (
