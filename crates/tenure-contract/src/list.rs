@@ -234,6 +234,8 @@ macro_rules! each_case {
             settings_and_words_out_of_bounds_are_refused,
             a_batch_of_256_is_one_lease_and_one_report,
             an_idle_worker_is_woken_by_an_enqueue,
+            // gate rules
+            a_changed_rule_is_journaled_with_the_rule_before,
             // registry
             an_answer_is_kept_for_its_time,
             an_answer_is_replaced_and_forgotten,

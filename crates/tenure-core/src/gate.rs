@@ -12,10 +12,13 @@
 //! ```
 //!
 //! - G1: permits taken and not given back by an event = live leases on the gate's jobs.
-//! - G2: in no stretch of time `t` do more tokens pass than `burst + t × count / period`.
+//! - G2: in no stretch of time `t` do more tokens pass than `burst + t × count / period`. A reservation is at most a burst,
+//!   so it waits its turn like a job. A rule that comes to hold for a gate finds a bucket that owes nothing: what was spent
+//!   under the rule before counts as an empty bucket at most, and opens no more than the burst of the new rule.
 //! - G3: an open breaker lets one probe through after its cooldown, and nothing else; only that probe's word counts.
 
 use crate::id::LeaseNo;
+use crate::invalid::Invalid;
 use crate::time::Timestamp;
 
 pub mod breaker;
@@ -184,12 +187,22 @@ impl Gate {
         self.newest = self.newest.max(lease);
     }
 
-    /// Reserves `tokens` for a job that is inside already and calls its resource once more; answers when it may.
-    pub fn reserve(&mut self, rule: &GateRule, tokens: u32, now: Timestamp) -> Timestamp {
-        let Some(rate) = &rule.rate else { return now };
+    /// Reserves `tokens` for a job that is inside already and calls its resource once more; answers when it may. More than
+    /// a burst is refused.
+    pub fn reserve(&mut self, rule: &GateRule, tokens: u32, now: Timestamp) -> Result<Timestamp, Invalid> {
+        let Some(rate) = &rule.rate else { return Ok(now) };
+        rate.check_reservation(tokens)?;
         let at = rate.ready_at(self.full_at, tokens).max(now);
         self.full_at = rate.spend(self.full_at, tokens, now);
-        at
+        Ok(at)
+    }
+
+    /// Brings the bucket under a rule that begins to hold at `now`. What it owes is cut to an empty bucket of that rule;
+    /// nothing is added to what it holds.
+    pub fn come_under(&mut self, rule: &GateRule, now: Timestamp) {
+        if let Some(rate) = &rule.rate {
+            self.full_at = self.full_at.min(rate.refilled_at(now));
+        }
     }
 }
 

@@ -100,13 +100,14 @@ fn input(message: &str) -> Invalid {
     let parts = message.split_once(" `").and_then(|(field, rest)| Some((field, rest.split_once("` is refused: ")?)));
     match parts {
         Some((field, (value, limit))) => {
-            const FIELDS: [&str; 11] = [
+            const FIELDS: [&str; 12] = [
                 "id",
                 "job",
                 "rows",
                 "kind",
                 "queue",
                 "tenant",
+                "tokens",
                 "payload",
                 "priority",
                 "reason",

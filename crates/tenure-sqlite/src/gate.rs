@@ -1,19 +1,18 @@
-//! Gates: where each stands, the rule it obeys, and what was reported of it. Every decision is tenure-core's.
-
-use std::time::Duration;
+//! Gates: where each stands and what was reported of it. Every decision is tenure-core's.
 
 use rusqlite::{Row, named_params};
-use tenure_core::gate::{Breaker, Gate, GateEvent, GateRule, Health, Moved, Pattern, Rate};
+use tenure_core::gate::{Gate, GateEvent, GateRule, Health, Moved, Pattern};
 use tenure_core::journal::JournalEvent;
 use tenure_core::json::quote;
 use tenure_core::name::GateName;
-use tenure_core::{Invalid, LeaseNo, Timestamp, WorkerId};
+use tenure_core::{LeaseNo, Timestamp, WorkerId};
 use tenure_store::StoreError;
-use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate, SetRule};
+use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate};
 
 use crate::fault::{Result, corrupt};
+use crate::gate_rule::find_rule;
 use crate::journal::{self, Entry};
-use crate::row::{number, optional_time, text, time, word};
+use crate::row::{number, optional_time, time, word};
 use crate::show;
 use crate::tx::Tx;
 
@@ -25,10 +24,6 @@ const ADD_GATE_EVENT: &str = include_str!("sql/add_gate_event.sql");
 const LIST_GATE_EVENTS: &str = include_str!("sql/list_gate_events.sql");
 const DROP_GATE_EVENTS: &str = include_str!("sql/drop_gate_events.sql");
 const GATE_NAME: &str = include_str!("sql/gate_name.sql");
-const FIND_RULE: &str = include_str!("sql/find_rule.sql");
-const LIST_RULES: &str = include_str!("sql/list_rules.sql");
-const SET_RULE: &str = include_str!("sql/set_rule.sql");
-const REMOVE_RULE: &str = include_str!("sql/remove_rule.sql");
 const COUNT_PERMITS: &str = include_str!("sql/count_permits.sql");
 
 /// A gate as it stands in its row, and the rule it obeys.
@@ -37,7 +32,7 @@ pub(crate) struct OpenGate {
     name: GateName,
     pub(crate) gate: Gate,
     pub(crate) rule: GateRule,
-    pattern: Option<Pattern>,
+    pub(crate) pattern: Option<Pattern>,
     pause_reason: Option<String>,
     trip_reason: Option<String>,
 }
@@ -89,51 +84,8 @@ pub(crate) fn leave(
     Ok(())
 }
 
-pub(crate) fn set_rule(tx: &Tx<'_>, request: &SetRule) -> Result<()> {
-    let pattern = request.pattern.as_str();
-    match &request.rule {
-        Some(rule) => {
-            let GateRule { rate, concurrency, breaker, weight } = rule;
-            tx.execute(
-                SET_RULE,
-                named_params! {
-                    ":pattern": pattern,
-                    ":rate_count": rate.map(|rate| rate.count),
-                    ":rate_period_ms": rate.map(|rate| millis(rate.period)),
-                    ":rate_burst": rate.map(|rate| rate.burst),
-                    ":rate_cost": rate.map(|rate| rate.cost),
-                    ":concurrency": concurrency,
-                    ":breaker_failures": breaker.map(|breaker| breaker.failures),
-                    ":breaker_cooldown_ms": breaker.map(|breaker| millis(breaker.cooldown)),
-                    ":weight": weight,
-                },
-            )?;
-        }
-        None if tx.execute(REMOVE_RULE, named_params! { ":pattern": pattern })? == 0 => {
-            return Err(StoreError::NotFound(format!("a rule for {pattern}")).into());
-        }
-        None => {}
-    }
-    let details = format!("{{\"gate\":{},\"removed\":{}}}", quote(pattern), request.rule.is_none());
-    let entry = Entry { details: Some(details), ..Entry::said(JournalEvent::GateRuled, &request.word) };
-    journal::add_json(tx, &entry, "[]")?;
-    tx.wake();
-    Ok(())
-}
-
-pub(crate) fn list_rules(tx: &Tx<'_>, limit: u32) -> Result<Vec<(Pattern, GateRule)>> {
-    tx.all(LIST_RULES, named_params! { ":limit": limit }, read_rule)
-}
-
 pub(crate) fn list_gates(tx: &Tx<'_>, filter: &GateFilter) -> Result<Vec<GateRecord>> {
-    let (first, end) = match filter.pattern.as_ref().map(Pattern::as_str) {
-        None => (String::new(), "\u{7f}".to_owned()),
-        // No name holds what sorts behind the beginning and this.
-        Some(pattern) => match pattern.strip_suffix('*') {
-            Some(beginning) => (beginning.to_owned(), format!("{beginning}\u{7f}")),
-            None => (pattern.to_owned(), format!("{pattern}\u{0}")),
-        },
-    };
+    let (first, end) = bounds(filter.pattern.as_ref());
     let after = filter.after.as_ref().map_or("", GateName::as_str);
     let params = named_params! { ":after": after, ":first": first, ":end": end, ":limit": filter.limit };
     let mut records = Vec::new();
@@ -203,7 +155,7 @@ pub(crate) fn acquire_tokens(tx: &Tx<'_>, request: &AcquireTokens) -> Result<Acq
     let name = tx.one(GATE_NAME, named_params! { ":gate": gate }, |row| word(row, 0))?;
     let name = name.ok_or_else(|| corrupt(format!("a lease names gate {gate}, which is not there")))?;
     let mut open = open(tx, &name, Some(request.worker))?;
-    let acquired = Acquired::of(&mut open.gate, &open.rule, request.tokens, tx.now);
+    let acquired = Acquired::of(&mut open.gate, &open.rule, request.tokens, tx.now)?;
     open.save(tx)?;
     Ok(acquired)
 }
@@ -220,13 +172,19 @@ pub(crate) fn repair_gates(tx: &Tx<'_>) -> Result<u64> {
     Ok(wrong.len() as u64)
 }
 
-/// The rule a gate obeys, and the pattern it was set for.
-pub(crate) fn find_rule(tx: &Tx<'_>, gate: &GateName) -> Result<Option<(Pattern, GateRule)>> {
-    let candidates: Vec<String> = Pattern::candidates(gate).map(|pattern| quote(&pattern)).collect();
-    tx.one(FIND_RULE, named_params! { ":candidates": format!("[{}]", candidates.join(",")) }, read_rule)
+/// The first name that a pattern can mean, and the name before which its names end.
+pub(crate) fn bounds(pattern: Option<&Pattern>) -> (String, String) {
+    match pattern.map(Pattern::as_str) {
+        None => (String::new(), "\u{7f}".to_owned()),
+        // No name holds what sorts behind the beginning and this.
+        Some(pattern) => match pattern.strip_suffix('*') {
+            Some(beginning) => (beginning.to_owned(), format!("{beginning}\u{7f}")),
+            None => (pattern.to_owned(), format!("{pattern}\u{0}")),
+        },
+    }
 }
 
-fn find(tx: &Tx<'_>, name: &GateName) -> Result<Option<OpenGate>> {
+pub(crate) fn find(tx: &Tx<'_>, name: &GateName) -> Result<Option<OpenGate>> {
     tx.one(FIND_GATE, named_params! { ":name": name.as_str() }, |row| read(tx, row))
 }
 
@@ -247,26 +205,6 @@ fn read(tx: &Tx<'_>, row: &Row<'_>) -> Result<OpenGate> {
         failed_at: optional_time(row, 12)?,
     };
     Ok(OpenGate { id: row.get(0)?, name, gate, rule, pattern, pause_reason: row.get(13)?, trip_reason: row.get(14)? })
-}
-
-fn read_rule(row: &Row<'_>) -> Result<(Pattern, GateRule)> {
-    let pattern: Pattern = text(row, 0)?.parse().map_err(|refused: Invalid| corrupt(refused.to_string()))?;
-    let count = |at: usize| row.get::<_, Option<u32>>(at);
-    let time =
-        |at: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<u32>>(at)?.map(|ms| Duration::from_millis(ms.into())));
-    let rate = match (count(1)?, time(2)?, count(3)?, count(4)?) {
-        (Some(count), Some(period), Some(burst), Some(cost)) => Some(Rate { count, period, burst, cost }),
-        _ => None,
-    };
-    let breaker = match (count(6)?, time(7)?) {
-        (Some(failures), Some(cooldown)) => Some(Breaker { failures, cooldown }),
-        _ => None,
-    };
-    Ok((pattern, GateRule { rate, concurrency: count(5)?, breaker, weight: row.get(8)? }))
-}
-
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl OpenGate {

@@ -57,6 +57,7 @@ mod reclaim;
 mod renew;
 
 mod gate;
+mod gate_rule;
 mod lines;
 
 mod fold;

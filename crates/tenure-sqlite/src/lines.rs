@@ -12,6 +12,7 @@ use tenure_store::lines::{LOOK_LINES_MAX, Lines, Served};
 
 use crate::fault::{Result, corrupt};
 use crate::gate::{self, OpenGate};
+use crate::gate_rule::find_rule;
 use crate::tx::Tx;
 
 const HAS_DUE: &str = include_str!("sql/has_due.sql");
@@ -165,7 +166,7 @@ fn weight(tx: &Tx<'_>, line: &Line) -> Result<u32> {
         (None, Err(_)) => None,
     };
     let rule = match name.and_then(|name| name.parse::<GateName>().ok()) {
-        Some(gate) => gate::find_rule(tx, &gate)?.map(|(_, rule)| rule),
+        Some(gate) => find_rule(tx, &gate)?.map(|(_, rule)| rule),
         None => None,
     };
     Ok(rule.unwrap_or_else(GateRule::default).weight)

@@ -29,7 +29,9 @@ use crate::fault;
 use crate::lane::Urgency;
 use crate::transaction::Transaction;
 use crate::tx::Tx;
-use crate::{cache, cancel, claim, end, enqueue, gate, journal, list, migrate, reclaim, renew, requeue, show, wake};
+use crate::{
+    cache, cancel, claim, end, enqueue, gate, gate_rule, journal, list, migrate, reclaim, renew, requeue, show, wake,
+};
 
 /// Jobs from which on an enqueue lets everybody else go first.
 const BULK_JOBS: usize = 100;
@@ -243,11 +245,11 @@ impl LeaseStore for SqliteStore {
 impl GateStore for SqliteStore {
     async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
         request.check()?;
-        self.write(Urgency::Verb, move |tx| gate::set_rule(tx, &request)).await
+        self.write(Urgency::Verb, move |tx| gate_rule::set_rule(tx, &request)).await
     }
 
     async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError> {
-        self.read(move |tx| gate::list_rules(tx, limit)).await
+        self.read(move |tx| gate_rule::list_rules(tx, limit)).await
     }
 
     async fn list_gates(&self, filter: &GateFilter) -> Result<Vec<GateRecord>, StoreError> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::gate::{Admit, Gate, GateRule, Pattern, Why};
+use tenure_core::json::quote;
 use tenure_core::name::GateName;
 use tenure_core::{Invalid, JobId, LeaseNo, Timestamp, WorkerId};
 
@@ -39,7 +40,7 @@ pub enum GateAct {
     Resume,
     /// Its breaker opens, for this long or until it is reset. Then it is half open, if its rule has a breaker.
     Trip(Option<Duration>),
-    /// Its breaker closes and forgets.
+    /// Its breaker closes and forgets, and its bucket is full.
     Reset,
 }
 
@@ -128,6 +129,13 @@ impl SetRule {
     }
 }
 
+/// The details of the journal row of a changed rule: the rule before and the rule now, `null` where there is none.
+pub fn ruled_details(pattern: &Pattern, before: Option<&GateRule>, after: Option<&GateRule>) -> String {
+    let json = |rule: Option<&GateRule>| rule.map_or_else(|| "null".to_owned(), GateRule::to_json);
+    let (gate, removed) = (quote(pattern.as_str()), after.is_none());
+    format!("{{\"gate\":{gate},\"removed\":{removed},\"old\":{},\"new\":{}}}", json(before), json(after))
+}
+
 impl OperateGate {
     /// Refuses a reason that is no text.
     pub fn check(&self) -> Result<(), Invalid> {
@@ -150,7 +158,7 @@ impl GateAct {
             Self::Pause(_) => gate.paused_until = Some(self.until(now)),
             Self::Resume => (gate.paused_until, gate.held_until) = (None, None),
             Self::Trip(_) => gate.trip(self.until(now)),
-            Self::Reset => gate.reset(),
+            Self::Reset => gate.reset(now),
         }
     }
 }
@@ -167,10 +175,12 @@ impl AcquireTokens {
 
 impl Acquired {
     /// What a gate answers a job that is inside. Fullness does not matter to it, and a half-open breaker is its own trial.
-    pub fn of(gate: &mut Gate, rule: &GateRule, tokens: u32, now: Timestamp) -> Self {
-        match gate.admit(rule, now) {
+    /// More tokens than the burst are refused, also while the gate is closed.
+    pub fn of(gate: &mut Gate, rule: &GateRule, tokens: u32, now: Timestamp) -> Result<Self, Invalid> {
+        rule.rate.as_ref().map_or(Ok(()), |rate| rate.check_reservation(tokens))?;
+        Ok(match gate.admit(rule, now) {
             Admit::Closed { why: why @ (Why::Paused | Why::Held | Why::Open), until } => Self::Closed { why, until },
-            _ => Self::After(gate.reserve(rule, tokens, now).since(now)),
-        }
+            _ => Self::After(gate.reserve(rule, tokens, now)?.since(now)),
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{GateName, Health};
+use tenure_store::StoreError;
 use tenure_store::gate::{AcquireTokens, Acquired};
 use tokio::time::Instant;
 
@@ -53,6 +54,8 @@ impl<'c> GatePass<'c> {
     /// Asks before calling the resource `calls` times more, and waits until its rate allows that. A call takes one token,
     /// whatever a claim costs. The tokens are reserved at once, so whoever asks later waits longer.
     ///
+    /// The gate gives at most its burst at once: more calls are a permanent error. Ask in parts, or raise the burst.
+    ///
     /// Answers an error to end the handler with when the gate was closed meanwhile (the job is snoozed until it opens,
     /// uncharged), or when the handler should stop.
     pub async fn acquire(&self, calls: u32) -> Result<(), Fail> {
@@ -64,6 +67,8 @@ impl<'c> GatePass<'c> {
         let answer = match at.client.store().acquire_tokens(request).await {
             // The database is in trouble, and nothing is known of the source.
             Err(error) if error.is_passing() => return Err(Fail::snooze(CLOSED_WAIT)),
+            // More calls than the burst: the handler's mistake, which no repetition mends and which is not the resource's.
+            Err(StoreError::Invalid(refused)) => return Err(Fail::permanent(refused)),
             answer => answer?,
         };
         // From the answer on: the time it took to come is the store's, not the source's.

@@ -45,7 +45,7 @@ enum GatesCommand {
     /// Open the breaker by hand, for a time or until it is reset
     #[command(after_help = "Examples:\n  tenure gates trip source:ebay --reason 'wrong prices'")]
     Trip(operate::TimedArgs),
-    /// Close the breaker and forget its failures
+    /// Close the breaker, forget its failures, and fill the bucket
     #[command(after_help = "Examples:\n  tenure gates reset source:ebay")]
     Reset(operate::OperateArgs),
 }

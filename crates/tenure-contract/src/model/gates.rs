@@ -6,8 +6,10 @@ use async_trait::async_trait;
 use tenure_core::gate::{Admit, Gate, GateEvent, GateRule, Moved, Pattern};
 use tenure_core::journal::JournalEvent;
 use tenure_core::name::{GateName, QueueName};
-use tenure_core::{JobId, LeaseNo, Line, Timestamp, WorkerId};
-use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate, SetRule};
+use tenure_core::{JobId, Json, LeaseNo, Line, Timestamp, WorkerId};
+use tenure_store::gate::{
+    AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate, SetRule, ruled_details,
+};
 use tenure_store::lines::{Lines, Served};
 use tenure_store::operate::Word;
 use tenure_store::{GateStore, StoreError};
@@ -29,13 +31,10 @@ impl GateStore for ModelStore {
     async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
         request.check()?;
         self.transact(|tables, now| {
-            let gone = || StoreError::NotFound(format!("a rule for {}", request.pattern));
-            match request.rule {
-                Some(rule) => tables.rules.insert(request.pattern.clone(), rule),
-                None => Some(tables.rules.remove(&request.pattern).ok_or_else(gone)?),
-            };
-            tables.write(now, None, JournalEvent::GateRuled, None, Vec::new(), &request.word);
-            tables.naming(&[("gate", &request.pattern.to_string())]);
+            if request.rule.is_none() && !tables.rules.contains_key(&request.pattern) {
+                return Err(StoreError::NotFound(format!("a rule for {}", request.pattern)));
+            }
+            change_rule(tables, now, &request.pattern, request.rule.as_ref(), &request.word);
             Ok(())
         })
     }
@@ -105,7 +104,7 @@ impl GateStore for ModelStore {
             fold(tables, &gate, Some(request.worker), now);
             let rule = rule_of(tables, &gate).1;
             let row = tables.gates.entry(gate).or_default();
-            Ok(Acquired::of(&mut row.gate, &rule, request.tokens, now))
+            Ok(Acquired::of(&mut row.gate, &rule, request.tokens, now)?)
         })
     }
 
@@ -169,6 +168,28 @@ pub(super) fn wrong_permits(tables: &Tables) -> impl Iterator<Item = (&GateName,
         let live = held.filter(|id| tables.jobs[id].asked.gate.as_ref() == Some(name)).count();
         (row.gate.in_use as usize != live + row.events.len()).then_some((name, row.gate.in_use, live))
     })
+}
+
+/// Writes a rule and brings the buckets of the gates that now obey another one under it.
+fn change_rule(tables: &mut Tables, now: Timestamp, pattern: &Pattern, after: Option<&GateRule>, word: &Word) {
+    let owes = |(name, row): &(&GateName, &GateRow)| pattern.matches(name) && row.gate.full_at > now;
+    let owing: Vec<GateName> = tables.gates.iter().filter(owes).map(|(name, _)| name.clone()).collect();
+    let owing: Vec<_> = owing.into_iter().map(|name| (rule_of(tables, &name).0, name)).collect();
+    let before = match after {
+        Some(rule) => tables.rules.insert(pattern.clone(), rule.clone()),
+        None => tables.rules.remove(pattern),
+    };
+    let moves = GateRule::moves_buckets(before.as_ref(), after);
+    for (obeyed, name) in owing {
+        let (obeys, rule) = rule_of(tables, &name);
+        if obeys != obeyed || moves && obeys.as_ref() == Some(pattern) {
+            tables.gates.entry(name).or_default().gate.come_under(&rule, now);
+        }
+    }
+    tables.write(now, None, JournalEvent::GateRuled, None, Vec::new(), word);
+    if let Some(row) = tables.journal.last_mut() {
+        row.details = Some(Json::from_store(ruled_details(pattern, before.as_ref(), after)));
+    }
 }
 
 fn gate_of(line: &Line) -> Option<GateName> {

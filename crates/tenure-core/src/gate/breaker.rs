@@ -99,10 +99,11 @@ impl Gate {
         self.open(until);
     }
 
-    /// Closes the breaker by hand: the past is forgotten.
-    pub fn reset(&mut self) {
+    /// Forgets the past, by hand: the breaker closes and the bucket is full, whatever it owed.
+    pub fn reset(&mut self, now: Timestamp) {
         self.close();
         self.deaf_to = self.newest;
+        self.full_at = self.full_at.min(now);
     }
 
     /// What one result says to the breaker.

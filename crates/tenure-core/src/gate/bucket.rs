@@ -59,7 +59,27 @@ impl Rate {
         Timestamp::from_micros(full_at.max(now).as_micros().saturating_add((spent + count - 1) / count))
     }
 
-    /// When it holds `tokens`; what it can never hold is there when it is full and then as long as the rest takes.
+    /// When a bucket that is empty at `now` will be full: the most that a bucket owes when it comes under this rate.
+    pub fn refilled_at(&self, now: Timestamp) -> Timestamp {
+        self.spend(now, self.burst, now)
+    }
+
+    /// What a bucket counts with. The cost of a job is not part of it.
+    pub const fn bucket(&self) -> (u32, Duration, u32) {
+        (self.count, self.period, self.burst)
+    }
+
+    /// Refuses a reservation that the bucket can never hold: its tokens would pass at once, more than G2 allows.
+    pub fn check_reservation(&self, tokens: u32) -> Result<(), Invalid> {
+        if tokens <= self.burst {
+            return Ok(());
+        }
+        let limit =
+            format!("the gate gives at most its burst of {} at once: ask for less, or raise its burst", self.burst);
+        Err(Invalid::new("tokens", tokens, limit))
+    }
+
+    /// When it holds `tokens`, at most the burst.
     pub fn ready_at(&self, full_at: Timestamp, tokens: u32) -> Timestamp {
         let spare = (i64::from(self.burst) - i64::from(tokens)) * self.period_us();
         Timestamp::from_micros(full_at.as_micros().saturating_sub(spare.div_euclid(i64::from(self.count))))
@@ -162,6 +182,17 @@ mod tests {
         assert_eq!(at.since(NOW), Duration::from_micros(142_858));
         assert_eq!(rate.tokens(spent, at.minus(Duration::from_micros(1))), 0);
         assert_eq!(rate.tokens(spent, at), 1);
+    }
+
+    #[test]
+    fn a_reservation_beyond_the_burst_is_refused_and_says_what_would_do() {
+        let rate = Rate { burst: 3, ..rate("50/s") };
+        assert_eq!(rate.check_reservation(3), Ok(()));
+        let refused = rate.check_reservation(4).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "tokens `4` is refused: the gate gives at most its burst of 3 at once: ask for less, or raise its burst"
+        );
     }
 
     #[test]

@@ -68,6 +68,30 @@ impl GateRule {
         }
     }
 
+    /// Whether a change of one pattern's rule moves the buckets of the gates that obey it: the rule came or went, or its
+    /// rate is another.
+    pub fn moves_buckets(before: Option<&Self>, after: Option<&Self>) -> bool {
+        match (before, after) {
+            (Some(before), Some(after)) => {
+                before.rate.map(|rate| rate.bucket()) != after.rate.map(|rate| rate.bucket())
+            }
+            _ => true,
+        }
+    }
+
+    /// The rule as the journal keeps it, in the words that people type: `{"rate":"30/m","burst":1,…}`. A part without a
+    /// limit is left out.
+    pub fn to_json(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(rate) = &self.rate {
+            parts.push(format!("\"rate\":\"{rate}\",\"burst\":{},\"cost\":{}", rate.burst, rate.cost));
+        }
+        parts.extend(self.concurrency.map(|limit| format!("\"concurrency\":{limit}")));
+        parts.extend(self.breaker.map(|breaker| format!("\"breaker\":\"{breaker}\"")));
+        parts.push(format!("\"weight\":{}", self.weight));
+        format!("{{{}}}", parts.join(","))
+    }
+
     /// Refuses limits that nothing could obey.
     pub fn check(&self) -> Result<(), Invalid> {
         self.rate.iter().try_for_each(Rate::check)?;
@@ -162,6 +186,14 @@ mod tests {
         assert_eq!(source.breaker.map(|b| (b.failures, b.cooldown.as_secs())), Some((5, 300)));
         assert_eq!(source.rate.map(|rate| rate.to_string()).as_deref(), Some("30/m"));
         assert_eq!(GateRule::domain().concurrency, Some(2));
+    }
+
+    #[test]
+    fn a_rule_is_written_in_the_words_that_people_type() {
+        let all = GateRule { concurrency: Some(2), weight: 3, ..GateRule::source(30) };
+        let text = r#"{"rate":"30/m","burst":1,"cost":1,"concurrency":2,"breaker":"5:5m","weight":3}"#;
+        assert_eq!(all.to_json(), text);
+        assert_eq!(GateRule::default().to_json(), r#"{"weight":1}"#);
     }
 
     #[test]

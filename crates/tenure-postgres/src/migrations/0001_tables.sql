@@ -80,16 +80,19 @@ create table tenure.gate_rule (
   breaker_failures int check (breaker_failures between 1 and 1000),
   breaker_cooldown_ms bigint check (breaker_cooldown_ms between 1 and 86400000),
   weight int not null default 1 check (weight between 1 and 1000),
+  -- The gate_rules.version that brought this rate.
+  rate_version bigint not null default 0,
   check (num_nonnulls(rate_count, rate_period_ms, rate_burst, rate_cost) in (0, 4)),
   check (num_nonnulls(breaker_failures, breaker_cooldown_ms) in (0, 2))
 );
 
 -- Grows with every change of a rule: a gate looks for its rule again when it has not seen this one.
 create table tenure.gate_rules (
-  version bigint not null
+  version bigint not null,
+  changed_at timestamptz not null
 );
 create unique index gate_rules_one on tenure.gate_rules ((true));
-insert into tenure.gate_rules (version) values (0);
+insert into tenure.gate_rules (version, changed_at) values (0, 'epoch');
 
 -- Where a gate stands (tenure_core::gate::Gate). Written under its lock by the claim, which takes it or skips it, and by
 -- operators. No index names what changes: an update stays on its page.

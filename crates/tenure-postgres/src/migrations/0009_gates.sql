@@ -59,7 +59,7 @@ begin
   return row(jobs, null, null)::tenure.admission;
 end $$;
 
--- When a bucket holds so many tokens; what it can never hold, as long after it is full as the rest takes.
+-- When a bucket holds so many tokens, at most the burst.
 create function tenure.ready_at(g tenure.gate, r tenure.gate_rule, _tokens bigint) returns timestamptz language sql immutable as $$
   select g.full_at - floor((r.rate_burst - _tokens) * r.rate_period_ms * 1000::numeric / r.rate_count)::bigint * interval '1 us'
 $$;
@@ -68,6 +68,20 @@ $$;
 create function tenure.spend(g tenure.gate, r tenure.gate_rule, _tokens bigint, _now timestamptz) returns timestamptz language sql immutable as $$
   select case when r.rate_count is null then g.full_at
     else greatest(g.full_at, _now) + ceil(_tokens * r.rate_period_ms * 1000::numeric / r.rate_count)::bigint * interval '1 us' end
+$$;
+
+-- Refuses a reservation that the bucket can never hold (tenure_core::gate::bucket).
+create function tenure.check_reservation(r tenure.gate_rule, _tokens bigint) returns void language plpgsql as $$
+begin
+  if _tokens > r.rate_burst then
+    perform tenure.refuse('tokens', _tokens::text, format('the gate gives at most its burst of %s at once: ask for less, or raise its burst', r.rate_burst));
+  end if;
+end $$;
+
+-- When a bucket is full that comes under a rule at a moment: it owes an empty bucket at most, and gains nothing.
+create function tenure.come_under(_full_at timestamptz, r tenure.gate_rule, _now timestamptz) returns timestamptz language sql immutable as $$
+  select case when r.rate_count is null then _full_at
+    else least(_full_at, _now + ceil(r.rate_burst * r.rate_period_ms * 1000::numeric / r.rate_count)::bigint * interval '1 us') end
 $$;
 
 create function tenure.open_breaker(g tenure.gate, _until timestamptz) returns tenure.gate language plpgsql immutable as $$
@@ -143,16 +157,26 @@ declare held tenure.gate[]; begin
       array_agg(at order by id) as ats
     from gone group by gate
   )
-  select array_agg(tenure.fold_gate(h, v.version, f.xmin, t.permits, t.hold_until, t.succeeded_at, t.failed_at, t.leases, t.healths, t.ats, _worker, _now) order by h.name)
+  select array_agg(tenure.fold_gate(h, v.version, v.changed_at, f.xmin, t.permits, t.hold_until, t.succeeded_at, t.failed_at, t.leases, t.healths, t.ats, _worker, _now) order by h.name)
     into held from unnest(held) h cross join tenure.gate_rules v cross join floor f left join told t on t.gate = h.id;
   return held;
 end $$;
 
-create function tenure.fold_gate(g tenure.gate, _version bigint, _floor xid8, _permits int, _hold_until timestamptz, _succeeded_at timestamptz, _failed_at timestamptz,
+create function tenure.fold_gate(g tenure.gate, _version bigint, _changed_at timestamptz, _floor xid8, _permits int, _hold_until timestamptz, _succeeded_at timestamptz, _failed_at timestamptz,
   _leases bigint[], _healths smallint[], _ats timestamptz[], _worker int, _now timestamptz) returns tenure.gate language plpgsql as $$
-declare r tenure.gate_rule; begin
+declare
+  r tenure.gate_rule;
+  obeys text;
+begin
   if g.rules_seen <> _version then
-    g.pattern := tenure.rule_of(g.name);
+    obeys := tenure.rule_of(g.name);
+    select * into r from tenure.gate_rule where pattern = obeys;
+    -- The change of a rule brings buckets under it (change_gate_rule). Here it reaches a claim that was under way
+    -- meanwhile: its spending under the rule before was committed later.
+    if obeys is distinct from g.pattern or r.rate_version > g.rules_seen then
+      g.full_at := tenure.come_under(g.full_at, r, _changed_at);
+    end if;
+    g.pattern := obeys;
     g.rules_seen := _version;
   end if;
   if _permits is null then return g; end if;
@@ -317,6 +341,7 @@ begin
   held := tenure.open_gates(array[of_gate], _worker, moment);
   g := held[1];
   select * into r from tenure.gate_rule t where t.pattern = g.pattern;
+  perform tenure.check_reservation(r, _tokens);
   a := tenure.admit(g, r, moment);
   if a.why in ('paused', 'held', 'open') then
     perform tenure.save_gates(array[g]);
@@ -332,8 +357,58 @@ begin
   return query select wait_us, null::text, null::timestamptz;
 end $$;
 
--- Sets the rule of a gate, or of all whose name begins alike: select tenure.set_gate('domain:*', concurrency => 2);
--- rate is so many per period; failures in a row open the breaker for the cooldown.
+-- A duration with the largest unit that holds it exactly (tenure_core::duration).
+create function tenure.duration_text(_ms bigint) returns text language sql immutable parallel safe as $$
+  select case when _ms % 86400000 = 0 then _ms / 86400000 || 'd' when _ms % 3600000 = 0 then _ms / 3600000 || 'h'
+    when _ms % 60000 = 0 then _ms / 60000 || 'm' when _ms % 1000 = 0 then _ms / 1000 || 's' else _ms || 'ms' end
+$$;
+
+-- A rule as the journal keeps it, in the words that people type; null where there is none (GateRule::to_json).
+create function tenure.rule_json(r tenure.gate_rule) returns jsonb language sql immutable as $$
+  select case when r.pattern is not null then jsonb_strip_nulls(jsonb_build_object(
+    'rate', r.rate_count || '/' || regexp_replace(tenure.duration_text(r.rate_period_ms), '^1(?=[a-z])', ''), 'burst', r.rate_burst, 'cost', r.rate_cost,
+    'concurrency', r.concurrency, 'breaker', r.breaker_failures || ':' || tenure.duration_text(r.breaker_cooldown_ms), 'weight', r.weight)) end
+$$;
+
+-- Writes a rule, or removes it where _new is null; brings the buckets of the gates that now obey another rule under it, and
+-- journals both rules. One change of rules at a time: the first update locks out the others.
+create function tenure.change_gate_rule(_pattern text, _new tenure.gate_rule, _actor text, _reason text, _now timestamptz) returns void language plpgsql as $$
+declare
+  old tenure.gate_rule;
+  seen bigint;
+  moves boolean;
+  owing text[];
+  obeyed text[];
+begin
+  update tenure.gate_rules set version = version + 1, changed_at = _now returning version into seen;
+  select * into old from tenure.gate_rule r where r.pattern = _pattern;
+  if _new.pattern is null and old.pattern is null then raise exception 'a rule for % is not known here', _pattern using errcode = 'TN404'; end if;
+  moves := old.pattern is null or _new.pattern is null
+    or (old.rate_count, old.rate_period_ms, old.rate_burst) is distinct from (_new.rate_count, _new.rate_period_ms, _new.rate_burst);
+  select array_agg(g.name order by g.name), array_agg(tenure.rule_of(g.name) order by g.name) into owing, obeyed
+    from tenure.gate g where moves and g.full_at > _now and (g.name = _pattern or (right(_pattern, 1) = '*' and starts_with(g.name, left(_pattern, -1))));
+  if _new.pattern is null then
+    delete from tenure.gate_rule r where r.pattern = _pattern;
+  else
+    _new.rate_version := case when moves then seen else old.rate_version end;
+    insert into tenure.gate_rule as t select (_new).*
+      on conflict (pattern) do update set rate_count = excluded.rate_count, rate_period_ms = excluded.rate_period_ms, rate_burst = excluded.rate_burst,
+        rate_cost = excluded.rate_cost, concurrency = excluded.concurrency, breaker_failures = excluded.breaker_failures,
+        breaker_cooldown_ms = excluded.breaker_cooldown_ms, weight = excluded.weight, rate_version = excluded.rate_version;
+  end if;
+  if owing is not null then
+    perform from tenure.gate g where g.name = any (owing) order by g.name for update;
+    update tenure.gate g set full_at = tenure.come_under(g.full_at, r, _now)
+      from unnest(owing, obeyed) o (name, pattern) join tenure.gate_rule r on r.pattern = tenure.rule_of(o.name)
+      where g.name = o.name and (r.pattern is distinct from o.pattern or r.pattern = _pattern) and g.full_at > tenure.come_under(g.full_at, r, _now);
+  end if;
+  insert into tenure.journal (at, event, jobs, actor, reason, details)
+    values (_now, 26, '{}', coalesce(_actor, session_user), _reason,
+      jsonb_build_object('gate', _pattern, 'removed', _new.pattern is null, 'old', tenure.rule_json(old), 'new', tenure.rule_json(_new)));
+end $$;
+
+-- Sets the whole rule of a gate, or of all whose name begins alike: select tenure.set_gate('domain:*', concurrency => 2);
+-- rate is so many per period; failures in a row open the breaker for the cooldown. What is not named is not limited.
 create function tenure.set_gate(gate text, rate int default null, period interval default '1 second', burst int default null, cost int default 1,
   concurrency int default null, failures int default null, cooldown interval default '5 minutes', weight int default 1, actor text default null,
   reason text default null, now timestamptz default null) returns void language plpgsql as $$
@@ -341,6 +416,7 @@ declare
   period_ms bigint := case when rate is not null then (extract(epoch from period) * 1000)::bigint end;
   cooldown_ms bigint := case when failures is not null then (extract(epoch from cooldown) * 1000)::bigint end;
   held int := case when rate is not null then coalesce(burst, greatest(least(rate * 100::bigint / greatest(period_ms, 1), 1000000), cost, 1)) end;
+  r tenure.gate_rule;
 begin
   perform tenure.check_gate(gate);
   perform tenure.check_range('rate', coalesce(rate, 1), 1, 1000000, 'it is 1 to 1000000');
@@ -352,14 +428,16 @@ begin
   perform tenure.check_range('cooldown', coalesce(cooldown_ms, 1), 1, 86400000, 'a cooldown is 1ms to 1d');
   perform tenure.check_range('weight', weight, 1, 1000, 'it is 1 to 1000');
   perform tenure.check_text('reason', reason);
-  insert into tenure.gate_rule as t (pattern, rate_count, rate_period_ms, rate_burst, rate_cost, concurrency, breaker_failures, breaker_cooldown_ms, weight)
-    values (gate, rate, period_ms, held, case when rate is not null then cost end, concurrency, failures, cooldown_ms, weight)
-    on conflict (pattern) do update set rate_count = excluded.rate_count, rate_period_ms = excluded.rate_period_ms, rate_burst = excluded.rate_burst,
-      rate_cost = excluded.rate_cost, concurrency = excluded.concurrency, breaker_failures = excluded.breaker_failures,
-      breaker_cooldown_ms = excluded.breaker_cooldown_ms, weight = excluded.weight;
-  update tenure.gate_rules set version = version + 1;
-  insert into tenure.journal (at, event, jobs, actor, reason, details)
-    values (coalesce(now, clock_timestamp()), 26, '{}', coalesce(actor, session_user), set_gate.reason, jsonb_build_object('gate', gate, 'removed', false));
+  r.pattern := gate;
+  r.rate_count := rate;
+  r.rate_period_ms := period_ms;
+  r.rate_burst := held;
+  r.rate_cost := case when rate is not null then cost end;
+  r.concurrency := concurrency;
+  r.breaker_failures := failures;
+  r.breaker_cooldown_ms := cooldown_ms;
+  r.weight := weight;
+  perform tenure.change_gate_rule(gate, r, actor, reason, coalesce(now, clock_timestamp()));
 end $$;
 
 create function tenure.check_gate(_gate text) returns void language plpgsql as $$
@@ -369,14 +447,9 @@ begin
   end if;
 end $$;
 
-create function tenure.remove_gate_rule(gate text, actor text default null, reason text default null, now timestamptz default null) returns void language plpgsql as $$
-begin
-  delete from tenure.gate_rule where pattern = gate;
-  if not found then raise exception 'a rule for % is not known here', gate using errcode = 'TN404'; end if;
-  update tenure.gate_rules set version = version + 1;
-  insert into tenure.journal (at, event, jobs, actor, reason, details)
-    values (coalesce(now, clock_timestamp()), 26, '{}', coalesce(actor, session_user), remove_gate_rule.reason, jsonb_build_object('gate', gate, 'removed', true));
-end $$;
+create function tenure.remove_gate_rule(gate text, actor text default null, reason text default null, now timestamptz default null) returns void language sql as $$
+  select tenure.change_gate_rule(gate, null, actor, reason, coalesce(now, clock_timestamp()))
+$$;
 
 -- Pauses, resumes, trips or resets one gate: select tenure.operate_gate('source:ebay', 'pause', lasts => '10 minutes', reason => 'maintenance');
 create function tenure.operate_gate(gate text, act text, lasts interval default null, actor text default null, reason text default null, now timestamptz default null)
@@ -404,7 +477,7 @@ begin
     when 'pause' then g.paused_until := until;
     when 'resume' then g.paused_until := null; g.held_until := null;
     when 'trip' then g := tenure.open_breaker(g, until);
-    else g.open_until := null; g.probe := null; g.streak := 0; g.deaf_to := g.newest;
+    else g.open_until := null; g.probe := null; g.streak := 0; g.deaf_to := g.newest; g.full_at := least(g.full_at, moment);
   end case;
   if g is distinct from before then
     if code <= 2 then

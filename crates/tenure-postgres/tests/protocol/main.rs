@@ -22,6 +22,7 @@ mod scene;
 
 mod endings;
 mod floors;
+mod gates;
 mod keys;
 mod leases;
 mod names;

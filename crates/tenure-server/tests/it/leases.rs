@@ -258,7 +258,7 @@ async fn a_worker_that_says_goodbye_gives_everything_back(place: Place) {
 }
 
 async fn a_gate_gives_tokens_or_says_when(place: Place) {
-    let rule = json!({ "rate": "1/s", "burst": 1 });
+    let rule = json!({ "rate": "1/s", "burst": 2 });
     place.root.put("/v1/rules/source:ebay", rule).await.ok(200);
     let worker = place.worker().await;
     place.enqueue(json!({ "kind": "a" })).await;
@@ -268,6 +268,10 @@ async fn a_gate_gives_tokens_or_says_when(place: Place) {
     let (held, _) = hold(&worker).await;
     let asked = worker.post(&format!("{held}/acquire"), json!({ "tokens": 2 })).await.ok(200);
     assert!(asked["wait_ms"].as_u64().is_some_and(|wait| wait > 0), "{asked}");
+    let greedy = worker.post(&format!("{held}/acquire"), json!({ "tokens": 3 })).await;
+    assert_eq!((greedy.code(422), &greedy.body["field"]), ("invalid", &json!("tokens")));
+    let limit = "the gate gives at most its burst of 2 at once: ask for less, or raise its burst";
+    assert_eq!(greedy.body["detail"], format!("tokens `3` is refused: {limit}"));
     place.root.post("/v1/gates/source:ebay/pause", json!({ "for_ms": 90_000 })).await.ok(200);
     let closed = worker.post(&format!("{held}/acquire"), json!({ "tokens": 1 })).await.ok(200);
     assert_eq!((&closed["wait_ms"], &closed["snooze_ms"]), (&Value::Null, &json!(90_000)));

@@ -128,6 +128,21 @@ async fn further_calls_are_reserved_and_a_gate_closed_meanwhile_snoozes_the_job(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn more_calls_than_the_burst_fail_the_job_and_say_what_would_do() {
+    let rate = Rate { burst: 5, ..Rate::new(1_000, Duration::from_secs(1)) };
+    let bench = bench(GateRule { rate: Some(rate), ..breaker(1) }).await;
+    let job = enqueue(&bench, 1).await;
+    let greedy = |_: Task, ctx: Ctx| async move { ctx.gate().acquire(6).await };
+    let worker = Worker::builder(&bench.store).queue("default", 1).handle(greedy).build().unwrap();
+    bench.run_until_state(worker, job, State::Failed).await;
+    let record = bench.show(job).await;
+    let error = record.attempts[0].error.as_ref().map(|error| error.as_str().to_owned()).unwrap();
+    assert!(error.contains("tokens `6` is refused: the gate gives at most its burst of 5 at once"), "{error}");
+    let record = gate(&bench).await;
+    assert!(matches!(record.admit, Admit::Open(_)), "it says nothing of the resource: {record:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_without_a_gate_may_ask_and_say_the_same() {
     let bench = Bench::new().await;
     let job = bench.enqueue(1).await;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::{Map, Value};
 use tenure_core::journal::JournalRow;
 
 use super::seen::Seen;
@@ -21,6 +22,8 @@ use tenure_store::journal::newest;
 const EVERY: Duration = Duration::from_secs(1);
 /// Characters of a row's last column.
 const NOTE_CHARS_MAX: usize = 80;
+/// Parts of a rule, the weightiest first.
+const PARTS: [&str; 6] = ["rate", "concurrency", "breaker", "burst", "cost", "weight"];
 const TITLES: [&str; 7] = ["ROW", "WHEN", "EVENT", "LEASE", "JOBS", "BY", "NOTE"];
 /// Widths that most rows keep, so that rows that come later line up.
 const WIDTHS: [usize; 7] = [6, 20, 16, 6, 36, 12, 0];
@@ -128,12 +131,36 @@ fn note(row: &JournalRow) -> String {
     [more, row.reason.clone(), details].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// `queue mail` instead of `{"queue":"mail"}`.
+/// `queue mail` instead of `{"queue":"mail"}`, and of a changed rule the parts that differ.
 fn flat(json: &str) -> String {
-    let Ok(serde_json::Value::Object(members)) = serde_json::from_str(json) else { return json.to_owned() };
-    let member = |(name, value): (&String, &serde_json::Value)| match value {
-        serde_json::Value::String(text) => format!("{name} {text}"),
-        value => format!("{name} {value}"),
-    };
+    let Ok(Value::Object(members)) = serde_json::from_str(json) else { return json.to_owned() };
+    if let (Some(gate), Some(old), Some(new)) = (members.get("gate"), members.get("old"), members.get("new")) {
+        return format!("gate {}: {}", bare(gate), changes(old, new));
+    }
+    let member = |(name, value): (&String, &Value)| format!("{name} {}", bare(value));
     members.iter().map(member).collect::<Vec<_>>().join(", ")
+}
+
+/// `rate 30/m → 60/m, concurrency none → 2`; a rule that came or went has all of its parts.
+fn changes(old: &Value, new: &Value) -> String {
+    let empty = Map::new();
+    let (before, after) = (old.as_object().unwrap_or(&empty), new.as_object().unwrap_or(&empty));
+    let changed = PARTS.into_iter().filter(|name| before.get(*name) != after.get(*name));
+    let shown = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), bare);
+    let part = |name: &str| match (old.is_null(), new.is_null()) {
+        (true, _) => format!("{name} {}", shown(after.get(name))),
+        (_, true) => format!("{name} {}", shown(before.get(name))),
+        _ => format!("{name} {} → {}", shown(before.get(name)), shown(after.get(name))),
+    };
+    let parts = changed.map(part).collect::<Vec<_>>().join(", ");
+    match (old.is_null(), new.is_null()) {
+        (true, _) => format!("set to {parts}"),
+        (_, true) => format!("removed, was {parts}"),
+        _ if parts.is_empty() => "set as it was".to_owned(),
+        _ => parts,
+    }
+}
+
+fn bare(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -50,7 +50,9 @@ pub(super) async fn run(args: OperateArgs, act: GateAct, session: &mut Session) 
         }
         GateAct::Resume => format!("Gate {gate} is no longer paused."),
         GateAct::Trip(time) => format!("The breaker of gate {gate} is open {}.", lasts(time, "reset")),
-        GateAct::Reset => format!("The breaker of gate {gate} is closed, and its failures are forgotten."),
+        GateAct::Reset => {
+            format!("The breaker of gate {gate} is closed, its failures are forgotten, and its bucket is full.")
+        }
     });
     Ok(Answer::Done)
 }
