@@ -236,6 +236,7 @@ macro_rules! each_case {
             an_idle_worker_is_woken_by_an_enqueue,
             // gate rules
             a_changed_rule_is_journaled_with_the_rule_before,
+            two_changes_of_one_rule_both_hold,
             // registry
             an_answer_is_kept_for_its_time,
             an_answer_is_replaced_and_forgotten,

@@ -137,6 +137,7 @@ macro_rules! each_scenario {
                 a_bucket_emptied_for_years_is_no_trouble_for_a_faster_rule,
                 a_bucket_owes_a_changed_rule_no_more_than_its_burst,
                 a_reset_clears_what_a_bucket_owes,
+                a_change_of_a_rule_keeps_what_it_does_not_name,
                 a_gate_without_a_rule_counts_and_a_rule_is_right_from_its_first_moment,
                 a_paused_queue_with_gates_hands_out_nothing,
                 // quotas

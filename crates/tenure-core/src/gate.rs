@@ -23,10 +23,12 @@ use crate::time::Timestamp;
 
 pub mod breaker;
 pub mod bucket;
+pub mod patch;
 pub mod rule;
 
 pub use breaker::Breaker;
 pub use bucket::Rate;
+pub use patch::{Part, RulePatch};
 pub use rule::{GateRule, Pattern};
 
 /// What a store keeps of a gate.

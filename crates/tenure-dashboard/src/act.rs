@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tenure_server::problem::{FORBIDDEN, MALFORMED, Problem};
 
@@ -19,14 +19,13 @@ use crate::bits::{Markup, escaped, many};
 use crate::desk::{Desk, bits_of};
 use crate::frame::{Said, Trouble};
 use crate::pages::secret;
-use crate::person::{Person, own_path, to};
+use crate::person::{Person, to};
+use crate::sent::{BEFORE, Sent};
 
 /// Most that an answer of the API is read of.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Largest form.
 const FORM_BYTES_MAX: usize = 64 << 10;
-/// Most jobs that are named one by one.
-const EACH_MAX: usize = 200;
 
 /// A button with its form.
 #[derive(Debug, Clone)]
@@ -104,7 +103,8 @@ impl Act {
         self
     }
 
-    /// A field that shows what is set now: a form that replaces a whole thing sends all of it back.
+    /// A field that shows what is set now. A form that replaces a whole thing sends all of it back; one that changes a
+    /// thing (`PATCH`) sends what was changed.
     pub(crate) fn filled(mut self, name: &'static str, label: &str, example: &str, value: Option<String>) -> Self {
         self.fields.push(Field::Filled(name, label.to_owned(), example.to_owned(), value.unwrap_or_default()));
         self
@@ -137,7 +137,8 @@ impl Act {
         hide("_method", self.method);
         hide("_path", &self.path);
         hide("_done", &self.done);
-        let asked: String = self.fields.iter().map(Field::markup).collect();
+        let is_change = self.method == "PATCH";
+        let asked: String = self.fields.iter().map(|field| field.markup(is_change)).collect();
         let label = escaped(&self.label);
         let Some(ask) = &self.ask else {
             return Markup(format!(
@@ -169,7 +170,7 @@ impl Act {
 }
 
 impl Field {
-    fn markup(&self) -> String {
+    fn markup(&self, is_change: bool) -> String {
         match self {
             Self::Hidden(name, value) => {
                 format!("<input type=\"hidden\" name=\"{}\" value=\"{}\">", escaped(name), escaped(value))
@@ -182,12 +183,18 @@ impl Field {
                     escaped(example)
                 )
             }
-            Self::Filled(name, label, example, value) => format!(
-                "<label>{}<input name=\"{name}\" placeholder=\"{}\" value=\"{}\" autocomplete=\"off\"></label>",
-                escaped(label),
-                escaped(example),
-                escaped(value)
-            ),
+            Self::Filled(name, label, example, value) => {
+                let value = escaped(value);
+                let before = match is_change {
+                    true => format!("<input type=\"hidden\" name=\"{BEFORE}{name}\" value=\"{value}\">"),
+                    false => String::new(),
+                };
+                format!(
+                    "{before}<label>{}<input name=\"{name}\" placeholder=\"{}\" value=\"{value}\" autocomplete=\"off\"></label>",
+                    escaped(label),
+                    escaped(example)
+                )
+            }
             Self::Choice(name, label, choices) => {
                 let choices: String = choices
                     .iter()
@@ -208,17 +215,6 @@ impl Field {
             }
         }
     }
-}
-
-/// A form as it came back.
-struct Sent {
-    method: Method,
-    path: String,
-    back: String,
-    done: String,
-    /// One by one, each in the place of `{}` in the path.
-    each: Vec<String>,
-    body: Map<String, Value>,
 }
 
 /// Does what a button says.
@@ -272,72 +268,6 @@ pub(crate) async fn act(State(desk): State<Desk>, person: Person, request: Reque
     Ok(said.on(back))
 }
 
-impl Sent {
-    fn read(form: Vec<(String, String)>) -> Result<Self, Problem> {
-        let malformed = |why: &str| Problem::new(MALFORMED, why.to_owned());
-        let mut sent = Self {
-            method: Method::POST,
-            path: String::new(),
-            back: "/".to_owned(),
-            done: "Done.".to_owned(),
-            each: Vec::new(),
-            body: Map::new(),
-        };
-        for (name, value) in form {
-            match name.as_str() {
-                "_token" => {}
-                "_back" => sent.back = own_path(&value),
-                "_path" => sent.path = value,
-                "_done" => sent.done = value,
-                "_each" => sent.each.push(value),
-                "_method" => {
-                    let method = value
-                        .parse()
-                        .ok()
-                        .filter(|method| [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method));
-                    sent.method = method.ok_or_else(|| malformed("the form names no method"))?;
-                }
-                _ if value.is_empty() => {}
-                name => add(&mut sent.body, name, value)?,
-            }
-        }
-        if !sent.path.starts_with("/v1/") || sent.path.contains("..") || sent.each.len() > EACH_MAX {
-            return Err(malformed("the form names no call of the API"));
-        }
-        Ok(sent)
-    }
-}
-
-/// A member of the body: `name`, `name:number`, `name:bool`, or `name:list` once for each of its values.
-fn add(body: &mut Map<String, Value>, name: &str, value: String) -> Result<(), Problem> {
-    let (name, shape) = name.split_once(':').unwrap_or((name, "text"));
-    let refused = |what: &str| Problem::invalid(name, format!("{name} `{value}` is refused: {what}"));
-    match shape {
-        "number" => {
-            let number: u64 =
-                value.trim().replace([',', '_'], "").parse().map_err(|_| refused("it is a whole number"))?;
-            body.insert(name.to_owned(), number.into());
-        }
-        "duration" => {
-            let time = tenure_core::duration::parse("duration", &value).map_err(|error| refused(&error.to_string()))?;
-            body.insert(name.to_owned(), u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into());
-        }
-        "bool" => {
-            body.insert(name.to_owned(), (value == "true").into());
-        }
-        "list" => {
-            let list = body.entry(name).or_insert_with(|| Value::Array(Vec::new()));
-            if let Value::Array(values) = list {
-                values.extend(value.split(',').map(|value| Value::from(value.trim())));
-            }
-        }
-        _ => {
-            body.insert(name.to_owned(), value.into());
-        }
-    }
-    Ok(())
-}
-
 /// The status of an answer and what it says.
 async fn read(answer: Response) -> (StatusCode, Value) {
     let status = answer.status();
@@ -354,37 +284,14 @@ fn is_same(a: &str, b: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(fields: &[(&str, &str)]) -> Result<Sent, Problem> {
-        Sent::read(fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
-    }
-
     #[test]
-    fn a_form_becomes_a_body_of_the_right_shapes() {
-        let sent = read(&[
-            ("_path", "/v1/keys"),
-            ("name", "ops"),
-            ("scopes:list", "read"),
-            ("scopes:list", "operate"),
-            ("offset:number", "1,200"),
-            ("enabled:bool", "false"),
-            ("overlap_ms:duration", "5m"),
-            ("reason", ""),
-        ])
-        .unwrap();
-        let body = Value::Object(sent.body).to_string();
-        assert_eq!(
-            body,
-            r#"{"enabled":false,"name":"ops","offset":1200,"overlap_ms":300000,"scopes":["read","operate"]}"#
-        );
-    }
-
-    #[test]
-    fn only_calls_of_the_api_are_made() {
-        for path in ["", "/", "/do", "/jobs", "http://evil.example/v1/", "/v1/../do"] {
-            assert!(read(&[("_path", path)]).is_err(), "{path}");
-        }
-        assert!(read(&[("_path", "/v1/jobs"), ("_method", "GET")]).is_err(), "reading is what pages are for");
-        assert!(read(&[("_path", "/v1/x"), ("offset:number", "many")]).is_err());
+    fn a_form_that_changes_a_thing_says_what_was_there() {
+        let form = |method| {
+            let act = Act::new("Set rule", "/v1/rules/g", "done").method(method);
+            act.filled("rate", "Rate", "30/m", Some("5/s".to_owned())).ask("?").markup("token", "/").0
+        };
+        assert!(form("PATCH").contains("name=\"_before:rate\" value=\"5/s\""), "{}", form("PATCH"));
+        assert!(!form("PUT").contains("_before"), "a form that replaces a thing sends all of it");
     }
 
     #[test]

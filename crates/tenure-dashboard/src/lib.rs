@@ -30,6 +30,7 @@ mod live;
 mod pages;
 mod person;
 mod search;
+mod sent;
 
 use axum::Router;
 use tenure_server::App;

@@ -4,15 +4,17 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use deadpool_postgres::Transaction;
 use tenure_core::gate::{Breaker, Gate, GateEvent, GateRule, Health, Pattern, Rate, Why};
 use tenure_core::name::{GateName, QueueName};
 use tenure_core::{Invalid, LeaseNo, Timestamp};
-use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate, SetRule};
+use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate, PatchRule, SetRule};
+use tenure_store::operate::Word;
 use tenure_store::{GateStore, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::call::Param;
+use crate::call::{Failed, Param, transact};
 use crate::pool::Desk;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
@@ -24,6 +26,10 @@ const SET_GATE: Statement = Statement {
 };
 const REMOVE_RULE: Statement =
     Statement { name: "remove_gate_rule", sql: "select tenure.remove_gate_rule($1, $2, $3, $4)" };
+/// Held until the transaction ends.
+const LOCK_RULES: &str = "select version from tenure.gate_rules for update";
+const RULE_OF_PATTERN: &str = "select rate_count, rate_period_ms, rate_burst, rate_cost, concurrency, breaker_failures, \
+     breaker_cooldown_ms, weight from tenure.gate_rule where pattern = $1";
 const OPERATE_GATE: Statement =
     Statement { name: "operate_gate", sql: "select tenure.operate_gate($1, $2, $3 * interval '1 ms', $4, $5, $6)" };
 const ACQUIRE: Statement =
@@ -38,31 +44,26 @@ const END: char = '\u{7f}';
 impl GateStore for PgStore {
     async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
         request.check()?;
-        let (pattern, word, now) = (request.pattern.as_str(), &request.word, self.moment());
-        let said: [Param<'_>; 3] = [(&word.actor, Type::TEXT), (&word.reason, Type::TEXT), (&now, Type::TIMESTAMPTZ)];
-        let name: [Param<'_>; 1] = [(&pattern, Type::TEXT)];
-        let Some(rule) = request.rule else {
-            self.call(Desk::Short, REMOVE_RULE, &[name.as_slice(), &said].concat()).await?;
+        let Some(rule) = &request.rule else {
+            let (pattern, word, now) = (request.pattern.as_str(), &request.word, self.moment());
+            let params: [Param<'_>; 4] = [
+                (&pattern, Type::TEXT),
+                (&word.actor, Type::TEXT),
+                (&word.reason, Type::TEXT),
+                (&now, Type::TIMESTAMPTZ),
+            ];
+            self.call(Desk::Short, REMOVE_RULE, &params).await?;
             return Ok(());
         };
-        let int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
-        let (rate, breaker) = (rule.rate.as_ref(), rule.breaker.as_ref());
-        let (count, burst) = (rate.map(|rate| int(rate.count)), rate.map(|rate| int(rate.burst)));
-        let (period, cost) = (rate.map_or(1_000, |rate| millis(rate.period)), rate.map_or(1, |rate| int(rate.cost)));
-        let (concurrency, failures) = (rule.concurrency.map(int), breaker.map(|breaker| int(breaker.failures)));
-        let (cooldown, weight) = (breaker.map_or(1_000, |breaker| millis(breaker.cooldown)), int(rule.weight));
-        let limits: [Param<'_>; 8] = [
-            (&count, Type::INT4),
-            (&period, Type::INT8),
-            (&burst, Type::INT4),
-            (&cost, Type::INT4),
-            (&concurrency, Type::INT4),
-            (&failures, Type::INT4),
-            (&cooldown, Type::INT8),
-            (&weight, Type::INT4),
-        ];
-        self.call(Desk::Short, SET_GATE, &[name.as_slice(), &limits, &said].concat()).await?;
+        let limits = Limits::of(rule);
+        self.call(Desk::Short, SET_GATE, &limits.params(&request.pattern.as_str(), &request.word, &self.moment()))
+            .await?;
         Ok(())
+    }
+
+    async fn patch_rule(&self, request: PatchRule) -> Result<GateRule, StoreError> {
+        request.check()?;
+        transact!(self, |tx| self.patch(&tx, &request).await)
     }
 
     async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError> {
@@ -162,7 +163,59 @@ impl GateStore for PgStore {
     }
 }
 
+/// The parameters of `tenure.set_gate` between the gate and the word.
+struct Limits {
+    rate: (Option<i32>, i64, Option<i32>, i32),
+    concurrency: Option<i32>,
+    breaker: (Option<i32>, i64),
+    weight: i32,
+}
+
+impl Limits {
+    fn of(rule: &GateRule) -> Self {
+        let int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
+        let count = rule.rate.map(|rate| int(rate.count));
+        let rate = rule.rate.map(|rate| (count, millis(rate.period), Some(int(rate.burst)), int(rate.cost)));
+        let breaker = rule.breaker.map(|breaker| (Some(int(breaker.failures)), millis(breaker.cooldown)));
+        Self {
+            rate: rate.unwrap_or((None, 1_000, None, 1)),
+            concurrency: rule.concurrency.map(int),
+            breaker: breaker.unwrap_or((None, 1_000)),
+            weight: int(rule.weight),
+        }
+    }
+
+    fn params<'p>(&'p self, pattern: &'p &'p str, word: &'p Word, now: &'p Option<Moment>) -> [Param<'p>; 12] {
+        [
+            (pattern, Type::TEXT),
+            (&self.rate.0, Type::INT4),
+            (&self.rate.1, Type::INT8),
+            (&self.rate.2, Type::INT4),
+            (&self.rate.3, Type::INT4),
+            (&self.concurrency, Type::INT4),
+            (&self.breaker.0, Type::INT4),
+            (&self.breaker.1, Type::INT8),
+            (&self.weight, Type::INT4),
+            (&word.actor, Type::TEXT),
+            (&word.reason, Type::TEXT),
+            (now, Type::TIMESTAMPTZ),
+        ]
+    }
+}
+
 impl PgStore {
+    /// Reads the rule under the lock that every change of rules takes, so that the change is made of what holds.
+    async fn patch(&self, tx: &Transaction<'_>, request: &PatchRule) -> Result<GateRule, Failed> {
+        let pattern = request.pattern.as_str();
+        tx.query_typed(LOCK_RULES, &[]).await?;
+        let rows = tx.query_typed(RULE_OF_PATTERN, &[(&pattern, Type::TEXT)]).await?;
+        let before = rows.first().map(rule).transpose()?.unwrap_or_default();
+        let after = request.patch.apply(&before).map_err(StoreError::from)?;
+        let limits = Limits::of(&after);
+        tx.query_typed(SET_GATE.sql, &limits.params(&pattern, &request.word, &self.moment())).await?;
+        Ok(after)
+    }
+
     async fn rules(&self, gate: Option<&str>, limit: u32) -> Result<Vec<Row>, StoreError> {
         let (limit, now) = (i64::from(limit), self.moment());
         let params: [Param<'_>; 3] = [(&gate, Type::TEXT), (&limit, Type::INT8), (&now, Type::TIMESTAMPTZ)];

@@ -1,4 +1,4 @@
-//! Rules of gates: set, removed and found. tenure-core decides what a change means for a bucket.
+//! Rules of gates: set, changed in parts, removed and found. tenure-core decides what a change means for a bucket.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tenure_core::journal::JournalEvent;
 use tenure_core::json::quote;
 use tenure_core::name::GateName;
 use tenure_store::StoreError;
-use tenure_store::gate::{SetRule, ruled_details};
+use tenure_store::gate::{PatchRule, SetRule, ruled_details};
 use tenure_store::operate::Word;
 
 use crate::fault::{Result, corrupt};
@@ -30,6 +30,14 @@ pub(crate) fn set_rule(tx: &Tx<'_>, request: &SetRule) -> Result<()> {
         return Err(StoreError::NotFound(format!("a rule for {}", request.pattern)).into());
     }
     change(tx, &request.pattern, before.as_ref(), request.rule.as_ref(), &request.word)
+}
+
+/// Changes some parts of a rule; answers the whole rule.
+pub(crate) fn patch_rule(tx: &Tx<'_>, request: &PatchRule) -> Result<GateRule> {
+    let before = rule_for(tx, &request.pattern)?;
+    let after = request.patch.apply(&before.clone().unwrap_or_default())?;
+    change(tx, &request.pattern, before.as_ref(), Some(&after), &request.word)?;
+    Ok(after)
 }
 
 pub(crate) fn list_rules(tx: &Tx<'_>, limit: u32) -> Result<Vec<(Pattern, GateRule)>> {

@@ -13,7 +13,7 @@ use tenure_core::{How, JobId, LeaseNo, NewJob, WorkerId};
 use tenure_store::cache::{Cached, PutCached, check_key};
 use tenure_store::clock::Clock;
 use tenure_store::enqueue::Enqueued;
-use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
+use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, PatchRule, SetRule};
 use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
@@ -246,6 +246,11 @@ impl GateStore for SqliteStore {
     async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
         request.check()?;
         self.write(Urgency::Verb, move |tx| gate_rule::set_rule(tx, &request)).await
+    }
+
+    async fn patch_rule(&self, request: PatchRule) -> Result<GateRule, StoreError> {
+        request.check()?;
+        self.write(Urgency::Verb, move |tx| gate_rule::patch_rule(tx, &request)).await
     }
 
     async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError> {

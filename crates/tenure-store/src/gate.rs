@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::gate::{Admit, Gate, GateRule, Pattern, Why};
+use tenure_core::gate::{Admit, Gate, GateRule, Pattern, RulePatch, Why};
 use tenure_core::json::quote;
 use tenure_core::name::GateName;
 use tenure_core::{Invalid, JobId, LeaseNo, Timestamp, WorkerId};
@@ -16,6 +16,17 @@ pub struct SetRule {
     pub pattern: Pattern,
     /// What they allow; `None` removes the rule.
     pub rule: Option<GateRule>,
+    /// Who and why.
+    pub word: Word,
+}
+
+/// Change some parts of a rule. A pattern without a rule begins with one that limits nothing.
+#[derive(Debug, Clone)]
+pub struct PatchRule {
+    /// For which gates.
+    pub pattern: Pattern,
+    /// The parts.
+    pub patch: RulePatch,
     /// Who and why.
     pub word: Word,
 }
@@ -125,6 +136,15 @@ impl SetRule {
     /// Refuses limits that nothing could obey.
     pub fn check(&self) -> Result<(), Invalid> {
         self.rule.iter().try_for_each(GateRule::check)?;
+        self.word.check()
+    }
+}
+
+impl PatchRule {
+    /// Refuses a reason that is no text, and values that no rule can have. The store checks the rest, which depends on the
+    /// rule before.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.patch.check()?;
         self.word.check()
     }
 }

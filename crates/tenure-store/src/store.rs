@@ -20,7 +20,7 @@ use tenure_core::{How, JobId, LeaseNo, NewJob, RunId, Timestamp, WorkerId};
 
 use crate::enqueue::Enqueued;
 use crate::error::StoreError;
-use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
+use crate::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, PatchRule, SetRule};
 use crate::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed};
 use crate::operate::{CancelJob, Canceled, HastenJob, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use crate::record::{
@@ -175,6 +175,9 @@ pub trait LeaseStore: Send + Sync {
 pub trait GateStore: Send + Sync {
     /// Sets the rule of a gate, or of all whose name begins alike; or removes it.
     async fn set_rule(&self, request: SetRule) -> Result<(), StoreError>;
+
+    /// Changes some parts of a rule in one transaction; answers the whole rule. What is not named stays.
+    async fn patch_rule(&self, request: PatchRule) -> Result<GateRule, StoreError>;
 
     /// Every rule, by pattern, at most `limit`.
     async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError>;

@@ -120,7 +120,7 @@ impl Client {
         self.store.requeue_job(RequeueJob { sight: self.sight(), job, word: Word::default() }).await
     }
 
-    /// Sets what a gate allows, or all whose name begins alike: `client.set_gate("domain:*", GateRule::domain())`.
+    /// Sets the whole rule of a gate, or of all whose name begins alike: `client.set_gate("domain:*", GateRule::domain())`.
     pub async fn set_gate(&self, gate: &str, rule: GateRule) -> Result<(), StoreError> {
         let request = SetRule { pattern: gate.parse()?, rule: Some(rule), word: Word::default() };
         self.store.set_rule(request).await

@@ -58,7 +58,7 @@ const CASES: &[(&[&str], &[&str])] = &[
     (&["jobs", "lst"], &["lst", "list"]),
     (&["queues", "set", "mail", "--lease-ttl=0s"], &["lease_ttl", "`0s`", "1s to 1d"]),
     (&["queues", "set", "mail", "--lease-ttl=2d"], &["lease_ttl", "`2d`", "1s to 1d"]),
-    (&["gates", "set", "domain:*"], &["say what the gate allows", "--rate"]),
+    (&["gates", "set", "domain:*"], &["say what changes", "--rate"]),
     (&["gates", "set", "a*b", "--concurrency=1"], &["GATE", "'a*b'", "domain:*"]),
     (&["gates", "set", "a", "--rate=fast"], &["--rate", "'fast'", "50/s"]),
     (&["gates", "set", "a", "--concurrency=0"], &["concurrency", "`0`", "pause the gate"]),

@@ -25,6 +25,40 @@ fn a_rule_is_set_listed_and_removed() {
 }
 
 #[test]
+fn a_rule_keeps_what_is_not_named_and_the_audit_shows_both_rules() {
+    let place = Place::new();
+    place.json(&["gates", "set", "source:ebay", "--rate=30/m", "--burst=4", "--concurrency=2", "--breaker=5:5m"]);
+    let faster = place.json(&["gates", "set", "source:ebay", "--rate=60/m", "--reason=month end"]);
+    assert_eq!(
+        [&faster["rate"], &faster["burst"], &faster["concurrency"], &faster["breaker_failures"]],
+        [&json!("60/m"), &json!(4), &json!(2), &json!(5)]
+    );
+    let bare = place.json(&["gates", "set", "source:ebay", "--no-breaker", "--no-concurrency", "--weight=2"]);
+    assert_eq!(
+        [&bare["rate"], &bare["concurrency"], &bare["breaker_failures"], &bare["weight"]],
+        [&json!("60/m"), &json!(null), &json!(null), &json!(2)]
+    );
+    assert_eq!(place.json(&["gates", "set", "source:ebay", "--no-rate"])["rate"], json!(null));
+    let lone = place.run(&["gates", "set", "source:ebay", "--burst=3"]);
+    assert!(lone.code == 2 && lone.err.contains("it belongs to a rate"), "{lone:?}");
+    assert_eq!(place.run(&["gates", "set", "source:ebay"]).code, 2, "nothing is named");
+    assert_eq!(place.run(&["gates", "set", "source:ebay", "--rate=1/s", "--no-rate"]).code, 2);
+    let rows = place.json(&["audit", "list", "--about", "source:ebay", "--event", "gate_ruled"]);
+    assert_eq!(
+        (&rows[0]["details"]["old"]["rate"], &rows[0]["details"]["new"]),
+        (&json!("60/m"), &json!({ "weight": 2 }))
+    );
+    let text = place.run(&["audit", "list", "--about", "source:ebay"]).out;
+    for said in [
+        "gate source:ebay: set to rate 30/m, concurrency 2, breaker 5:5m, burst 4",
+        "month end; gate source:ebay: rate 30/m → 60/m",
+        "gate source:ebay: concurrency 2 → none, breaker 5:5m → none, weight 1 → 2",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
 fn presets_are_the_rules_of_sources_and_domains() {
     let place = Place::new();
     let source = place.json(&["gates", "set", "source:*", "--preset=source", "--rate=60/m"]);

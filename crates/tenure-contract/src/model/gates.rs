@@ -8,7 +8,7 @@ use tenure_core::journal::JournalEvent;
 use tenure_core::name::{GateName, QueueName};
 use tenure_core::{JobId, Json, LeaseNo, Line, Timestamp, WorkerId};
 use tenure_store::gate::{
-    AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate, SetRule, ruled_details,
+    AcquireTokens, Acquired, GateAct, GateFilter, GateRecord, OperateGate, PatchRule, SetRule, ruled_details,
 };
 use tenure_store::lines::{Lines, Served};
 use tenure_store::operate::Word;
@@ -36,6 +36,16 @@ impl GateStore for ModelStore {
             }
             change_rule(tables, now, &request.pattern, request.rule.as_ref(), &request.word);
             Ok(())
+        })
+    }
+
+    async fn patch_rule(&self, request: PatchRule) -> Result<GateRule, StoreError> {
+        request.check()?;
+        self.transact(|tables, now| {
+            let before = tables.rules.get(&request.pattern).cloned().unwrap_or_default();
+            let after = request.patch.apply(&before)?;
+            change_rule(tables, now, &request.pattern, Some(&after), &request.word);
+            Ok(after)
         })
     }
 

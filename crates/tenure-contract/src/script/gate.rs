@@ -1,11 +1,12 @@
-//! Gates: rule, gate, acquire, repair.
+//! Gates: rule, patch, gate, acquire, repair.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use tenure_core::duration;
-use tenure_core::gate::{Admit, Breaker, GateRule, Pattern, Rate};
+use tenure_core::gate::{Admit, Breaker, GateRule, Part, Pattern, Rate, RulePatch};
 use tenure_core::name::GateName;
-use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateRecord, OperateGate, SetRule};
+use tenure_store::gate::{AcquireTokens, Acquired, GateAct, GateRecord, OperateGate, PatchRule, SetRule};
 
 use super::line::{Line, compared};
 use super::look::from_now;
@@ -19,6 +20,46 @@ pub(super) async fn rule(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, 
     let rule = if remove { None } else { Some(read(line)?) };
     let done = run.t.store.set_rule(SetRule { pattern, rule, word: word(line) }).await;
     Ok(Outcome { expected: line.expected_or("done"), got: words(run, done.map(|()| "done")) })
+}
+
+/// `patch domain:* [rate=50/s] [burst=5] [cost=1] [concurrency=2] [failures=5] [weight=3] -> concurrency=2 weight=1`, each
+/// part also `none`; answers the whole rule.
+pub(super) async fn patch(run: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
+    let pattern: Pattern = line.word("a pattern")?.parse().map_err(|why| format!("{why}"))?;
+    let patch = RulePatch {
+        rate: part(line, "rate")?,
+        burst: part(line, "burst")?,
+        cost: part(line, "cost")?,
+        concurrency: part(line, "concurrency")?,
+        breaker_failures: part(line, "failures")?,
+        breaker_cooldown: Part::Keep,
+        weight: part(line, "weight")?,
+    };
+    let got = match run.t.store.patch_rule(PatchRule { pattern, patch, word: word(line) }).await {
+        Ok(rule) => parts(&rule),
+        Err(error) => error_words(&run.names, &error),
+    };
+    Ok(Outcome { expected: line.expected_or("changed"), got })
+}
+
+fn part<T: FromStr + Copy>(line: &mut Line, key: &str) -> Result<Part<T>, String> {
+    match line.option(key) {
+        None => Ok(Part::Keep),
+        Some(text) if text == "none" => Ok(Part::Clear),
+        Some(text) => text.parse().map(Part::Set).map_err(|_| format!("{key}={text} cannot be read")),
+    }
+}
+
+/// A rule as a line says it.
+fn parts(rule: &GateRule) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(rate) = &rule.rate {
+        parts.extend([format!("rate={rate}"), format!("burst={}", rate.burst), format!("cost={}", rate.cost)]);
+    }
+    parts.extend(rule.concurrency.map(|limit| format!("concurrency={limit}")));
+    parts.extend(rule.breaker.map(|breaker| format!("breaker={breaker}")));
+    parts.push(format!("weight={}", rule.weight));
+    parts
 }
 
 fn read(line: &mut Line) -> Result<GateRule, String> {

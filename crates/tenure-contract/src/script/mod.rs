@@ -123,6 +123,7 @@ async fn verb(at: &mut Run<'_>, line: &mut Line) -> Result<Outcome, String> {
         "tenant" => operate::tenant(at, line).await,
         "prune" => operate::prune(at, line).await,
         "rule" => gate::rule(at, line).await,
+        "patch" => gate::patch(at, line).await,
         "gate" => gate::gate(at, line).await,
         "acquire" => gate::acquire(at, line).await,
         "repair" => gate::repair(at, line).await,

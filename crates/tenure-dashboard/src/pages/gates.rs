@@ -117,29 +117,49 @@ fn acts(frame: &Frame, gate: &GateRecord) -> Markup {
             .text("for_ms:duration", "For how long; until resumed where nothing is said", "10m")
             .ask("Nothing passes; jobs inside go on."),
     };
-    let trip = match gate.gate.open_until.is_some() {
-        true => Act::new("Reset", path("reset"), format!("The breaker of {name} is closed."))
-            .ask("Its breaker closes and forgets its failures."),
-        false => Act::new("Trip", path("trip"), format!("The breaker of {name} is open."))
+    let is_open = gate.gate.open_until.is_some();
+    // More than an empty bucket: reservations of jobs that run.
+    let owes = gate.rule.rate.is_some_and(|rate| gate.gate.full_at > rate.refilled_at(gate.now));
+    let trip = (!is_open).then(|| {
+        Act::new("Trip", path("trip"), format!("The breaker of {name} is open."))
             .text("for_ms:duration", "For how long; until reset where nothing is said", "5m")
             .ask("Its breaker opens: nothing passes.")
-            .grave(),
-    };
-    Markup(format!("{}{}", frame.act(&pause), frame.act(&trip)))
+            .grave()
+    });
+    let reset = (is_open || owes).then(|| {
+        Act::new("Reset", path("reset"), format!("The breaker of {name} is closed, and its bucket is full."))
+            .ask("Its breaker closes and forgets its failures, and its bucket is full.")
+    });
+    Markup([Some(pause), trip, reset].iter().flatten().map(|act| frame.act(act).0).collect())
 }
 
 impl GatePage {
     fn rule(&self) -> Markup {
         let name = &self.gate.name;
-        // The call replaces the whole rule, so the form begins with all of it.
         let GateRule { rate, concurrency, breaker, weight } = &self.gate.rule;
         let number = |number: u32| number.to_string();
         // A default stays one, also when the rate is changed or taken away.
         let usual = rate.map(|rate| Rate::new(rate.count, rate.period));
         let burst = rate.map(|rate| rate.burst).filter(|burst| Some(*burst) != usual.map(|usual| usual.burst));
         let cost = rate.map(|rate| rate.cost).filter(|cost| Some(*cost) != usual.map(|usual| usual.cost));
+        let from = self.gate.pattern.as_ref().map(Pattern::as_str).filter(|pattern| *pattern != name.as_str());
+        // A rule of its own is changed where the form was changed. A gate that obeys the rule of others gets a whole one.
+        let (method, ask) = match from {
+            Some(pattern) => (
+                "PUT",
+                format!(
+                    "This gate obeys the rule of {pattern} now. From here on it obeys a rule of its own; what you leave \
+                     empty is not limited."
+                ),
+            ),
+            None => (
+                "PATCH",
+                "The form shows the rule that holds now. What you do not change stays; what you empty is not limited."
+                    .to_owned(),
+            ),
+        };
         let act = Act::new("Set rule", format!("/v1/rules/{}", encoded(name)), format!("The rule of {name} is set."))
-            .method("PUT")
+            .method(method)
             .filled("rate", "Jobs in a time", "30/m", rate.map(|rate| rate.to_string()))
             .filled("burst:number", "At once after a quiet time", "a tenth of a second's worth", burst.map(number))
             .filled("cost:number", "Tokens that a job takes", "1", cost.map(number))
@@ -157,15 +177,7 @@ impl GatePage {
                 breaker.as_ref().map(|breaker| duration::format(breaker.cooldown)),
             )
             .filled("weight:number", "Share beside the other lanes of a queue", "1", Some(number(*weight)))
-            .ask("The form shows the rule that holds now. What you leave empty is not limited.");
-        let from =
-            self.gate.pattern.as_ref().map(|pattern| pattern.as_str()).filter(|pattern| *pattern != name.as_str());
-        let act = match from {
-            Some(pattern) => act.ask(format!(
-                "This gate obeys the rule of {pattern} now. From here on it obeys a rule of its own; what you leave empty is not limited."
-            )),
-            None => act,
-        };
+            .ask(ask);
         self.frame.act(&act)
     }
 }

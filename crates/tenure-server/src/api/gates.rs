@@ -5,11 +5,11 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use tenure_core::gate::{Breaker, GateRule, Pattern, Rate};
+use serde::{Deserialize, Deserializer};
+use tenure_core::gate::{Breaker, GateRule, Part, Pattern, Rate, RulePatch};
 use tenure_core::name::GateName;
 use tenure_core::{Invalid, Scope};
-use tenure_store::gate::{GateAct, GateFilter, OperateGate, SetRule};
+use tenure_store::gate::{GateAct, GateFilter, OperateGate, PatchRule, SetRule};
 use tenure_store::operate::BATCH_MAX;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -32,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(show_gate))
         .routes(routes!(operate_gate))
         .routes(routes!(list_rules))
-        .routes(routes!(set_rule, remove_rule))
+        .routes(routes!(set_rule, change_rule, remove_rule))
 }
 
 /// Which gates to list.
@@ -119,7 +119,7 @@ async fn list_rules(State(app): State<App>, caller: Caller) -> Result<Response, 
     ok(&Page::whole(rules.iter().map(RuleLine::from).collect()))
 }
 
-/// What a gate allows; what is not said is unlimited.
+/// What a gate allows: the whole rule. What is not named is unlimited.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RuleBody {
@@ -150,7 +150,77 @@ struct RuleBody {
     reason: Option<String>,
 }
 
-/// Set what a gate allows, or all whose name begins alike
+/// A change of a rule: what is not named stays, `null` takes the limit away.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ChangeRuleBody {
+    /// So many per time: 50/s, 30/m, 5/10s; null takes `burst` and `cost` along
+    #[serde(default, deserialize_with = "named")]
+    #[schema(value_type = Option<String>, pattern = "^[0-9]{1,7}/[0-9]{0,6}(ms|s|m|h|d)$")]
+    rate: Option<Option<String>>,
+    /// Most that may pass at once after a quiet time; null: a tenth of a second's worth
+    #[serde(default, deserialize_with = "named")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000000)]
+    burst: Option<Option<u32>>,
+    /// Tokens of the rate that a job takes; null: 1
+    #[serde(default, deserialize_with = "named")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000000)]
+    cost: Option<Option<u32>>,
+    /// Jobs inside at once
+    #[serde(default, deserialize_with = "named")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000000)]
+    concurrency: Option<Option<u32>>,
+    /// Failures in a row that open its breaker; null: no breaker
+    #[serde(default, deserialize_with = "named")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
+    breaker_failures: Option<Option<u32>>,
+    /// For how long nothing passes then
+    #[serde(default, deserialize_with = "named")]
+    #[schema(value_type = Option<u64>, minimum = 1, maximum = 86400000)]
+    breaker_cooldown_ms: Option<Option<u64>>,
+    /// Its share beside the other lines of a queue; null: 1
+    #[serde(default, deserialize_with = "named")]
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
+    weight: Option<Option<u32>>,
+    /// Why, in a person's words: it goes into the journal
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    reason: Option<String>,
+}
+
+/// A member that is there, also where it is `null`.
+fn named<'de, D: Deserializer<'de>, T: Deserialize<'de>>(member: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(member).map(Some)
+}
+
+/// Change some parts of a rule
+///
+/// A gate or a beginning without a rule of its own gets one. The answer is the whole rule.
+#[utoipa::path(patch, path = "/v1/rules/{pattern}", tag = "gates", request_body = ChangeRuleBody, security(("key" = ["operate"])),
+    params(("pattern" = String, Path, description = "A gate, or a beginning such as domain:*")),
+    responses((status = 200, body = RuleLine)))]
+async fn change_rule(
+    State(app): State<App>,
+    caller: Caller,
+    path: Segments,
+    Json(body, _held): Json<Operators<Operate>, ChangeRuleBody>,
+) -> Result<Response, Problem> {
+    let (pattern, word) = (path.get::<Pattern>("pattern")?, caller.word(body.reason)?);
+    let rate = body.rate.map(|rate| rate.as_deref().map(str::parse::<Rate>).transpose()).transpose()?;
+    let patch = RulePatch {
+        rate: Part::of(rate),
+        burst: Part::of(body.burst),
+        cost: Part::of(body.cost),
+        concurrency: Part::of(body.concurrency),
+        breaker_failures: Part::of(body.breaker_failures),
+        breaker_cooldown: Part::of(body.breaker_cooldown_ms.map(|ms| ms.map(Duration::from_millis))),
+        weight: Part::of(body.weight),
+    };
+    let rule = app.store.patch_rule(PatchRule { pattern: pattern.clone(), patch, word }).await?;
+    ok(&RuleLine::from(&(pattern, rule)))
+}
+
+/// Set the whole rule of a gate, or of all whose name begins alike
 #[utoipa::path(put, path = "/v1/rules/{pattern}", tag = "gates", request_body = RuleBody, security(("key" = ["operate"])),
     params(("pattern" = String, Path, description = "A gate, or a beginning such as domain:*")),
     responses((status = 200, body = RuleLine)))]

@@ -77,6 +77,39 @@ async fn gates_and_rules_are_set_and_operated(place: Place) {
     {
         assert_eq!(place.root.put("/v1/rules/x", bad.clone()).await.code(422), "invalid", "{bad}");
     }
+    let changed = place.root.patch("/v1/rules/source:*", json!({ "rate": "60/m", "concurrency": 4 })).await.ok(200);
+    let whole = json!({
+        "pattern": "source:*", "rate": "60/m", "burst": 1, "cost": 1, "concurrency": 4, "breaker_failures": 5,
+        "breaker_cooldown_ms": 300_000, "weight": 1,
+    });
+    assert_eq!(changed, whole, "what is not named stays");
+    let cleared = json!({ "rate": null, "breaker_failures": null, "reason": "month end" });
+    let cleared = place.root.patch("/v1/rules/source:*", cleared).await.ok(200);
+    assert_eq!(
+        [&cleared["rate"], &cleared["burst"], &cleared["breaker_failures"], &cleared["concurrency"]],
+        [&Value::Null, &Value::Null, &Value::Null, &json!(4)]
+    );
+    assert_eq!(place.root.get("/v1/rules").await.ok(200)["items"], json!([cleared]));
+    let row = &place.root.get("/v1/audit?event=gate_ruled&limit=1").await.ok(200)["items"][0];
+    assert_eq!((&row["reason"], &row["details"]["old"]["rate"]), (&json!("month end"), &json!("60/m")));
+    assert_eq!(row["details"]["new"], json!({ "concurrency": 4, "weight": 1 }));
+    for (bad, field) in [
+        (json!({ "burst": 3 }), "burst"),
+        (json!({ "breaker_failures": 3 }), "breaker_failures"),
+        (json!({ "concurrency": 0 }), "concurrency"),
+        (json!({ "rate": "often" }), "rate"),
+        (json!({ "speed": 3 }), "speed"),
+    ] {
+        let refused = place.root.patch("/v1/rules/source:*", bad.clone()).await;
+        assert_eq!((refused.code(422), &refused.body["field"]), ("invalid", &json!(field)), "{bad}");
+    }
+    let first = place.root.patch("/v1/rules/shop", json!({ "concurrency": 2 })).await.ok(200);
+    assert_eq!(
+        (&first["pattern"], &first["concurrency"]),
+        (&json!("shop"), &json!(2)),
+        "a pattern without a rule gets one"
+    );
+    assert_eq!(place.root.delete("/v1/rules/shop").await.status, 204);
     assert_eq!(place.root.delete("/v1/rules/source:*").await.status, 204);
     assert_eq!(place.root.get("/v1/gates/never-seen").await.code(404), "not_found");
 }

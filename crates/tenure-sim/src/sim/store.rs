@@ -17,7 +17,7 @@ use tenure_core::seal::Seal;
 use tenure_core::{JobId, NewJob, Timestamp, WorkerId};
 use tenure_store::cache::{Cached, PutCached};
 use tenure_store::enqueue::Enqueued;
-use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
+use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, PatchRule, SetRule};
 use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{
@@ -273,6 +273,10 @@ impl AdminStore for Wire {
 impl GateStore for Wire {
     async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
         self.store.set_rule(request).await
+    }
+
+    async fn patch_rule(&self, request: PatchRule) -> Result<GateRule, StoreError> {
+        self.store.patch_rule(request).await
     }
 
     async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError> {

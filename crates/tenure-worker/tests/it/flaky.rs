@@ -13,7 +13,7 @@ use tenure_core::name::{GateName, QueueName, WorkerName};
 use tenure_core::{How, Invalid, JobId, LeaseNo, Timestamp, WorkerId};
 use tenure_sqlite::SqliteStore;
 use tenure_store::cache::{Cached, PutCached};
-use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, SetRule};
+use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, PatchRule, SetRule};
 use tenure_store::lease::{ClaimJobs, Claimed, EndJob, EndJobs, Ended, Ending, Reclaimed, RenewLeases, Renewed};
 use tenure_store::operate::{PauseQueue, PruneJobs, SetQueue};
 use tenure_store::record::{EndingCount, Migration, QueueRecord, Violation};
@@ -216,6 +216,10 @@ impl LeaseStore for Flaky {
 impl GateStore for Flaky {
     async fn set_rule(&self, request: SetRule) -> Result<(), StoreError> {
         self.inner.set_rule(request).await
+    }
+
+    async fn patch_rule(&self, request: PatchRule) -> Result<GateRule, StoreError> {
+        self.inner.patch_rule(request).await
     }
 
     async fn list_rules(&self, limit: u32) -> Result<Vec<(Pattern, GateRule)>, StoreError> {

@@ -1,8 +1,8 @@
 //! `tenure gates set`: what a gate allows, or all whose name begins alike.
 
 use clap::Args;
-use tenure_core::gate::{Breaker, GateRule, Pattern, Rate};
-use tenure_store::gate::SetRule;
+use tenure_core::gate::{Breaker, GateRule, Part, Pattern, Rate, RulePatch};
+use tenure_store::gate::{PatchRule, SetRule};
 
 use crate::args::{WordArgs, limit, pattern};
 use crate::command::{Answer, Session};
@@ -17,10 +17,13 @@ Examples:
   tenure gates set 'source:*' --preset source --rate 60/m     five failures, five minutes, sixty a minute
   tenure gates set 'domain:*' --preset domain                 two at once
   tenure gates set tenant:acme --weight 3                     three times the share in fair queues
-  tenure gates set source:ebay --remove
+  tenure gates set source:ebay --rate 60/m                    the rest of its rule stays as it is
+  tenure gates set source:ebay --no-breaker                   takes one limit away
+  tenure gates set source:ebay --remove                       takes the whole rule away
 
+What is not named stays as it is; a gate without a rule of its own begins with one that limits nothing.
 The rule of the name itself holds, else the one of the longest beginning; it holds whole, rules are not added up.
-Without --burst a tenth of a second's worth may pass at once, at least one job.
+Unless a --burst was set, a tenth of a second's worth may pass at once, at least one job.
 The breaker opens after so many failures in a row, and after its cooldown one job tries whether all is well.";
 
 /// Set what a gate allows, or all whose name begins alike
@@ -34,10 +37,10 @@ pub(super) struct SetArgs {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Option<Rate>,
     /// Most that may pass at once after a quiet time
-    #[arg(long, value_name = "N", requires = "rate")]
+    #[arg(long, value_name = "N")]
     burst: Option<u32>,
     /// Tokens of the rate that a job takes [default: 1]
-    #[arg(long, value_name = "N", requires = "rate")]
+    #[arg(long, value_name = "N")]
     cost: Option<u32>,
     /// Jobs inside at once
     #[arg(long, value_name = "N")]
@@ -48,19 +51,29 @@ pub(super) struct SetArgs {
     /// Its share beside the other lines of a queue [default: 1]
     #[arg(long, value_name = "N")]
     weight: Option<u32>,
-    /// Begin with a known rule: source (30/m, 5:5m) or domain (2 at once)
+    /// No rate, no burst and no cost
+    #[arg(long, conflicts_with_all = ["rate", "burst", "cost"])]
+    no_rate: bool,
+    /// No limit of jobs inside at once
+    #[arg(long, conflicts_with = "concurrency")]
+    no_concurrency: bool,
+    /// No breaker
+    #[arg(long, conflicts_with = "breaker")]
+    no_breaker: bool,
+    /// Set the limits of a known rule: source (30/m, 5:5m) or domain (2 at once)
     #[arg(long, value_name = "NAME", value_parser = preset)]
     preset: Option<GateRule>,
     /// Remove the rule
-    #[arg(long, conflicts_with_all = ["rate", "concurrency", "breaker", "weight", "preset"])]
+    #[arg(long, conflicts_with_all = ["rate", "burst", "cost", "concurrency", "breaker", "weight", "preset",
+        "no_rate", "no_concurrency", "no_breaker"])]
     remove: bool,
     #[command(flatten)]
     word: WordArgs,
 }
 
 pub(super) async fn run(args: SetArgs, session: &mut Session) -> Result<Answer, Failure> {
-    let word = session.word(args.word);
-    let pattern = args.gate;
+    let patch = patch(&args);
+    let (word, pattern) = (session.word(args.word), args.gate);
     if args.remove {
         session.store_to_add().await?.set_rule(SetRule { pattern: pattern.clone(), rule: None, word }).await?;
         match session.out.is_json() {
@@ -69,26 +82,43 @@ pub(super) async fn run(args: SetArgs, session: &mut Session) -> Result<Answer, 
         }
         return Ok(Answer::Done);
     }
-    let mut rule = args.preset.clone().unwrap_or_default();
-    let said = args.rate.is_some() || args.concurrency.is_some() || args.breaker.is_some() || args.weight.is_some();
-    if !said && args.preset.is_none() {
+    if patch.is_empty() {
         return Err(Failure::usage(
             "usage",
-            "say what the gate allows: --rate, --concurrency, --breaker, --weight or --preset; or --remove the rule",
+            "say what changes: --rate, --burst, --cost, --concurrency, --breaker, --weight or --preset; --no-rate, \
+             --no-concurrency or --no-breaker; or --remove the rule",
         ));
     }
-    rule.rate = args.rate.map(|rate| rate.with(args.burst, args.cost)).or(rule.rate);
-    rule.concurrency = args.concurrency.or(rule.concurrency);
-    rule.breaker = args.breaker.or(rule.breaker);
-    rule.weight = args.weight.unwrap_or(rule.weight);
-    rule.check()?;
-    let request = SetRule { pattern: pattern.clone(), rule: Some(rule.clone()), word };
-    session.store_to_add().await?.set_rule(request).await?;
+    let request = PatchRule { pattern: pattern.clone(), patch, word };
+    // Before a store is opened, or made.
+    request.check()?;
+    let rule = session.store_to_add().await?.patch_rule(request).await?;
     match session.out.is_json() {
         true => session.out.json(&RuleLine::from(&(pattern, rule)))?,
         false => session.out.line(format!("{pattern} allows {}.", allows(&rule))),
     }
     Ok(Answer::Done)
+}
+
+/// What the flags name; a flag goes before the same part of a preset.
+fn patch(args: &SetArgs) -> RulePatch {
+    let mut patch = args.preset.as_ref().map(RulePatch::from).unwrap_or_default();
+    set(&mut patch.rate, args.rate, args.no_rate);
+    set(&mut patch.burst, args.burst, false);
+    set(&mut patch.cost, args.cost, false);
+    set(&mut patch.concurrency, args.concurrency, args.no_concurrency);
+    set(&mut patch.breaker_failures, args.breaker.map(|breaker| breaker.failures), args.no_breaker);
+    set(&mut patch.breaker_cooldown, args.breaker.map(|breaker| breaker.cooldown), args.no_breaker);
+    set(&mut patch.weight, args.weight, false);
+    patch
+}
+
+fn set<T>(part: &mut Part<T>, value: Option<T>, is_cleared: bool) {
+    match value {
+        Some(value) => *part = Part::Set(value),
+        None if is_cleared => *part = Part::Clear,
+        None => {}
+    }
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_core::gate::{Breaker, GateRule, Health, Pattern, Rate};
+use tenure_core::gate::{Breaker, GateRule, Health, Part, Pattern, Rate, RulePatch};
 use tenure_core::name::GateName;
-use tenure_store::gate::{GateAct, GateRecord, OperateGate, SetRule};
+use tenure_store::gate::{GateAct, GateRecord, OperateGate, PatchRule, SetRule};
 use tenure_store::lease::GateWord;
 use tenure_store::operate::Word;
 
@@ -18,6 +18,12 @@ impl Story<'_> {
             let request = SetRule { pattern: self.pattern(&gate), rule: self.rule(), word: Word::default() };
             let (here, there) =
                 (self.t.store.set_rule(request.clone()).await, self.model.set_rule(request.clone()).await);
+            return self.compare(&format!("{request:?}"), &here, &there);
+        }
+        if self.dice.below(3) == 0 {
+            let request = PatchRule { pattern: self.pattern(&gate), patch: self.patch(), word: Word::default() };
+            let (here, there) =
+                (self.t.store.patch_rule(request.clone()).await, self.model.patch_rule(request.clone()).await);
             return self.compare(&format!("{request:?}"), &here, &there);
         }
         let time = (self.dice.below(2) == 0).then_some(Duration::from_secs(20));
@@ -61,6 +67,25 @@ impl Story<'_> {
     fn pattern(&mut self, gate: &GateName) -> Pattern {
         let text = if self.dice.below(3) == 0 { "walk:*" } else { gate.as_str() };
         text.parse().expect("a pattern")
+    }
+
+    fn patch(&mut self) -> RulePatch {
+        let rates = ["2/10s", "1/m", "5/s"].map(|text| text.parse().expect("a rate"));
+        RulePatch {
+            rate: self.part(rates),
+            burst: self.part([1, 2, 5]),
+            concurrency: self.part([1, 2, 3]),
+            breaker_failures: self.part([1, 2, 3]),
+            ..RulePatch::default()
+        }
+    }
+
+    fn part<T: Copy>(&mut self, values: [T; 3]) -> Part<T> {
+        match self.dice.below(4) {
+            0 => Part::Clear,
+            1 => Part::Set(values[self.dice.index(3)]),
+            _ => Part::Keep,
+        }
     }
 
     fn rule(&mut self) -> Option<GateRule> {
