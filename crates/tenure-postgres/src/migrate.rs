@@ -2,7 +2,11 @@
 //!
 //! Migrations are numbered, forward only, one transaction each. Two starters at once: one waits on an advisory lock and
 //! then finds the work done. A migration that does not get its table locks within three seconds lets everybody pass and
-//! tries again. A file that was changed after it was applied is refused, and so is a schema newer than this program.
+//! tries again. A file that was changed after it was applied is refused.
+//!
+//! A newer program may have applied more steps. Each row of `tenure.migration` has, as `min_binary`, the version that a program
+//! must know to use the schema from then on: a step that only adds keeps the number of the step before. So an older program
+//! goes on beside a newer one, and a release can be rolled back, until a step changes what the older one uses.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -26,6 +30,9 @@ macro_rules! migrations {
         &[$(Step { version: $version, name: $name, sql: include_str!(concat!("migrations/", $name, ".sql")) }),*]
     };
 }
+
+/// Versions of steps that only add: tables, or columns with a default, which older programs need not know.
+const ADDITIVE: &[i32] = &[];
 
 /// One step of the schema.
 #[derive(Debug, Clone, Copy)]
@@ -79,9 +86,10 @@ const PREPARE: &str = "
       version int primary key,
       name text not null,
       checksum text not null,
+      min_binary int not null,
       applied_at timestamptz not null default clock_timestamp()
     )";
-const RECORD: &str = "insert into tenure.migration (version, name, checksum) values ($1, $2, md5($3))";
+const RECORD: &str = "insert into tenure.migration (version, name, checksum, min_binary) values ($1, $2, md5($3), $4)";
 
 /// Applies what is missing.
 pub(crate) async fn up(store: &PgStore) -> Result<Vec<Migration>, StoreError> {
@@ -108,29 +116,34 @@ pub(crate) async fn up(store: &PgStore) -> Result<Vec<Migration>, StoreError> {
     Ok(done)
 }
 
-/// Every step, and whether it is applied.
+/// Every step that this program knows, and whether it is applied, and behind them the steps of a newer program.
 pub(crate) async fn list(store: &PgStore) -> Result<Vec<Migration>, StoreError> {
-    let applied = match store.call(Desk::Long, APPLIED, &[]).await {
+    let rows = match store.call(Desk::Long, APPLIED, &[]).await {
         Err(StoreError::Schema(_)) => Vec::new(),
         rows => rows?,
     };
-    let applied: Vec<i32> = applied.iter().map(|row| get(row, "version")).collect::<Result<_, _>>()?;
+    let read = |row| Ok(Migration { version: get(row, "version")?, name: get(row, "name")?, applied: true });
+    let applied: Vec<Migration> = rows.iter().map(read).collect::<Result<_, StoreError>>()?;
     let known = |step: &Step| Migration {
         version: step.version,
         name: step.name.to_owned(),
-        applied: applied.contains(&step.version),
+        applied: applied.iter().any(|row| row.version == step.version),
     };
-    Ok(STEPS.iter().map(known).collect())
+    let mut all: Vec<Migration> = STEPS.iter().map(known).collect();
+    all.extend(applied.into_iter().filter(|row| row.version > newest()));
+    Ok(all)
 }
 
 impl PgStore {
-    /// Looks how the second wall stands. Refuses a schema newer than this program, and a database restored from another cluster: transaction ids start
+    /// Looks how the second wall stands. Refuses a schema that this program is too old for, and a database restored from another cluster: transaction ids start
     /// anew there, and sealing would silently miss rows.
     pub(crate) async fn check_home(&self) -> Result<(), StoreError> {
         const LOOK: Statement = Statement {
             name: "check_home",
-            sql: "select (select max(version) from tenure.migration) as version, h.system_identifier as home, c.system_identifier as here
-                  from pg_control_system() c left join lateral (select system_identifier from tenure.home order by era desc limit 1) h on true",
+            sql: "select m.version, m.min_binary, h.system_identifier as home, c.system_identifier as here
+                  from pg_control_system() c
+                  cross join (select max(version) as version, max(min_binary) as min_binary from tenure.migration) m
+                  left join lateral (select system_identifier from tenure.home order by era desc limit 1) h on true",
         };
         let rows = match self.try_call(Desk::Long, LOOK, &[]).await {
             Ok(rows) => rows,
@@ -142,10 +155,7 @@ impl PgStore {
             Err(Failed::Other(error)) => return Err(error),
         };
         let Some(row) = rows.first() else { return Ok(()) };
-        let known = newest();
-        if let Some(version) = get::<Option<i32>>(row, "version")?.filter(|version| *version > known) {
-            return Err(newer(version));
-        }
+        refuse_newer(get(row, "version")?, get(row, "min_binary")?)?;
         match (get::<Option<i64>>(row, "home")?, get::<i64>(row, "here")?) {
             (Some(home), here) if home != here => {
                 return Err(StoreError::Schema(format!(
@@ -197,19 +207,19 @@ async fn apply(connection: &mut Object, step: &Step) -> Result<bool, Stopped> {
     tx.batch_execute(PREPARE).await?;
     let rows = tx
         .query_typed(
-            "select version, name, checksum, md5($1) as ours from tenure.migration",
+            "select version, min_binary, checksum, md5($1) as ours from tenure.migration",
             &[(&step.sql, Type::TEXT)],
         )
         .await?;
     let mut applied = HashMap::new();
+    let mut min_binaries = Vec::new();
     for row in &rows {
         let read = || Ok((get::<i32>(row, "version")?, (get::<String>(row, "checksum")?, get::<String>(row, "ours")?)));
         let (version, checksums) = read().map_err(Stopped::Refused)?;
         applied.insert(version, checksums);
+        min_binaries.push(get::<i32>(row, "min_binary").map_err(Stopped::Refused)?);
     }
-    if let Some(version) = applied.keys().max().filter(|version| **version > newest()) {
-        return Err(Stopped::Refused(newer(*version)));
-    }
+    refuse_newer(applied.keys().max().copied(), min_binaries.into_iter().max()).map_err(Stopped::Refused)?;
     if let Some((theirs, ours)) = applied.get(&step.version) {
         if theirs == ours {
             return Ok(false);
@@ -222,7 +232,12 @@ async fn apply(connection: &mut Object, step: &Step) -> Result<bool, Stopped> {
     tx.batch_execute(&format!("set local lock_timeout = {LOCK_WAIT_MS}; set local client_min_messages = warning"))
         .await?;
     tx.batch_execute(step.sql).await?;
-    tx.query_typed(RECORD, &[(&step.version, Type::INT4), (&step.name, Type::TEXT), (&step.sql, Type::TEXT)]).await?;
+    let min_binary = min_binary(step.version, ADDITIVE);
+    tx.query_typed(
+        RECORD,
+        &[(&step.version, Type::INT4), (&step.name, Type::TEXT), (&step.sql, Type::TEXT), (&min_binary, Type::INT4)],
+    )
+    .await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -232,11 +247,21 @@ fn newest() -> i32 {
     STEPS.last().map_or(0, |step| step.version)
 }
 
-fn newer(version: i32) -> StoreError {
+/// The version that a program must know to use the schema behind this step.
+fn min_binary(version: i32, additive: &[i32]) -> i32 {
+    (1..=version).rev().find(|step| !additive.contains(step)).unwrap_or_default()
+}
+
+/// Refuses a schema that this program is too old for. A newer one is fine as long as its newer steps only add.
+fn refuse_newer(version: Option<i32>, min_binary: Option<i32>) -> Result<(), StoreError> {
     let known = newest();
-    StoreError::Schema(format!(
-        "the schema is at version {version} and this program knows up to {known}: use a newer program"
-    ))
+    match (version, min_binary) {
+        (Some(version), Some(min_binary)) if min_binary > known => Err(StoreError::Schema(format!(
+            "the schema is at version {version}, which programs that know version {min_binary} can use, and this program knows \
+             up to {known}: use a newer program"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn explain(step: &Step, error: tokio_postgres::Error) -> StoreError {
@@ -245,5 +270,20 @@ fn explain(step: &Step, error: tokio_postgres::Error) -> StoreError {
             StoreError::Unavailable(format!("migration {}: {what}", step.name), source)
         }
         other => StoreError::Schema(format!("migration {} failed: {other}", step.name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_only_adds_keeps_the_number_of_the_step_before() {
+        for (version, additive, expected) in
+            [(3, &[][..], 3), (3, &[3], 2), (4, &[3, 4], 2), (4, &[3], 4), (1, &[1], 0)]
+        {
+            assert_eq!(min_binary(version, additive), expected, "{version} {additive:?}");
+        }
+        assert!(ADDITIVE.iter().all(|version| STEPS.iter().any(|step| step.version == *version)));
     }
 }

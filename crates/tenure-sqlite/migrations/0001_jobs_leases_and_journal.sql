@@ -12,6 +12,7 @@
 create table migration (
     version integer primary key,
     name text not null,
+    min_binary integer not null,   -- the version that a program must know to use the schema from then on
     applied_at integer not null
 ) strict;
 

@@ -14,7 +14,7 @@ begin
   grant usage, select on sequence tenure.lease_no_seq to tenure_worker, tenure_operator;
   grant select on sequence tenure.journal_id_seq to tenure_worker, tenure_operator;
 
-  for right_of in select * from (values
+  for right_of in select r.who, r.rights, r.places from (values
     -- A tenant of the API. Its rows only, see below; of what is shared a name.
     ('tenure_api', 'select', 'job attempt run partition schedule schedule_fire own_jobs own_ready own_lease own_usages own_api_key
       job_callback webhook_delivery own_webhook_endpoint operation rollup gate_rollup'),
@@ -58,7 +58,7 @@ begin
 
   -- Which rows a tenant's session sees. A row without a tenant of its own is its job's, its run's or its schedule's: a
   -- scalar look-up by key, which no plan turns into a scan of all jobs, as it may an `exists`.
-  for rows in select * from (values
+  for rows in select p.place, p.seen from (values
     ('tenant', 'name = nullif(current_setting(''tenure.tenant'', true), '''')'),
     ('job', 'tenant = (select tenure.own_tenant())'),
     ('run', 'tenant = (select tenure.own_tenant())'),

@@ -16,7 +16,9 @@ with moment as materialized (
     select d.id, d.look_at, row_number() over (partition by d.tenant order by d.look_at, d.id) as turn from due d) r
   order by r.turn, r.look_at, r.id limit $1::bigint
 ), read as (
-  select p.turn, s.*, t.name as tenant_name from page p join tenure.schedule s on s.id = p.id join tenure.tenant t on t.id = s.tenant
+  select p.turn, s.id, s.version, s.name, s.cron, s.zone, s.missed, s.grace_ms, s.queue, s.kind, s.payload, s.priority, s.gate,
+    s.max_attempts, s.max_losses, s.backoff, s.paused, s.pause_reason, s.last_at, s.look_at, t.name as tenant_name
+  from page p join tenure.schedule s on s.id = p.id join tenure.tenant t on t.id = s.tenant
 )
 select d.id, d.version, d.tenant_name as tenant, d.name, d.cron, d.zone, d.missed, d.grace_ms, d.queue, d.kind, tenure.json_shown(d.payload) as payload, d.priority, d.gate,
   d.max_attempts, d.max_losses, d.backoff, d.paused, d.pause_reason, d.last_at, m.at as now, (select next_us from next) as next_us

@@ -18,7 +18,7 @@ with moment as materialized (
     for key share
   ) l cross join lateral unnest(l.jobs, l.attempts, l.losses, l.gates) u (job, attempt, losses, gate)
 ), decided as materialized (
-  select h.*, i.delay_ms, i.error, i.result, i.usage, i.health, i.hold_ms, j.tenant, j.kind, j.queue, j.line, j.priority, j.part, j.kib,
+  select h.job, h.attempt, h.losses, h.gate, h.claimed_at, i.delay_ms, i.error, i.result, i.usage, i.health, i.hold_ms, j.tenant, j.kind, j.queue, j.line, j.priority, j.part, j.kib,
     (case when i.how = 2 and h.attempt >= j.max_attempts then 4
           when i.how in (2, 6, 7) and exists (select from tenure.cancel_request c where c.job = h.job) then 5
           else i.how end)::smallint as how

@@ -29,6 +29,6 @@ with moment as materialized (
 ), readied as (
   insert into tenure.ready (run_at, job, queue, line, priority, state, kib)
   select case when s.waits then 'infinity' else s.run_at end, s.id, s.queue, s.line, s.priority, case when s.waits then 2 else 0 end, s.kib
-  from (select *, id = any (array(select id from input where waiting)) as waits from stored) s
+  from (select id, run_at, queue, line, priority, kib, id = any (array(select id from input where waiting)) as waits from stored) s
 )
 select from whole

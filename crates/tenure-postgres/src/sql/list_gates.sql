@@ -6,7 +6,9 @@ select g.name, t.pattern, g.in_use, g.full_at, g.streak, g.open_until, g.probe, 
   g.pause_reason, g.trip_reason, r.rate_count, r.rate_period_ms, r.rate_burst, r.rate_cost, r.concurrency, r.breaker_failures, r.breaker_cooldown_ms,
   coalesce(r.weight, 1) as weight, e.leases, e.ats, e.healths, e.holds, coalesce($6::timestamptz, clock_timestamp()) as now
 from (
-  select * from tenure.gate g
+  select g.id, g.name, g.in_use, g.full_at, g.streak, g.open_until, g.probe, g.deaf_to, g.newest, g.paused_until, g.held_until, g.succeeded_at, g.failed_at,
+    g.pause_reason, g.trip_reason
+  from tenure.gate g
   where ($1::text[] is null or g.name = any ($1))
     and g.name >= $2::text and g.name < $3::text and g.name > $4::text
   order by g.name limit $5::bigint

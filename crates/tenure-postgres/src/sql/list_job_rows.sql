@@ -16,7 +16,9 @@ select r.id, r.at, r.worker, r.actor, r.event, r.lease, array[j.id] as jobs, r.r
 from tenure.find_job($1, $2::text) j
 cross join lateral (
   select g.id, g.at, g.worker, g.actor, g.event, g.lease, g.reason, g.details
-  from held h cross join lateral (select * from tenure.journal g where g.lease = h.no and $1 = any (g.jobs) offset 0) g
+  from held h cross join lateral (
+    select g.id, g.at, g.worker, g.actor, g.event, g.lease, g.reason, g.details from tenure.journal g where g.lease = h.no and $1 = any (g.jobs) offset 0
+  ) g
   union all
   select g.id, g.at, g.worker, g.actor, g.event, g.lease, g.reason, g.details
   from tenure.journal g where g.lease is null and cardinality(g.jobs) = 1 and g.jobs[1] = $1

@@ -11,7 +11,7 @@ with looked as materialized (
   (select g.id, g.at, g.worker, g.actor, g.event, g.lease, g.jobs, g.reason, g.details
   from tenure.journal g where $4 and (g.lease is null or g.worker is null) and g.id < $1 order by g.id desc limit $2)
 ), wanted as materialized (
-  select l.* from looked l
+  select l.id, l.at, l.worker, l.actor, l.event, l.lease, l.jobs, l.reason, l.details from looked l
   where ($5::smallint[] is null or l.event = any ($5))
     and ($6::text is null or l.actor = $6)
     and ($7::uuid is null or $7 = any (l.jobs))

@@ -17,9 +17,11 @@ from (
     sum(r.wait[12]), sum(r.wait[13]), sum(r.wait[14]), sum(r.wait[15]), sum(r.wait[16]), sum(r.wait[17]), sum(r.wait[18]), sum(r.wait[19]), sum(r.wait[20]), sum(r.wait[21]), sum(r.wait[22])]::bigint[] as wait,
     sum(r.wait_micros)::bigint as wait_micros
   from (
-    select * from tenure.rollup e where $1::text is null and $10::boolean and e.tenant <> 0 and e.step = $2::smallint and e.at >= $3::timestamptz and e.at < $4::timestamptz
+    select e.at, e.queue, e.kind, e.tenant, e.claimed, e.succeeded, e.retried, e.failed, e.dead, e.canceled, e.snoozed, e.released, e.lost, e.run, e.run_micros, e.wait, e.wait_micros
+    from tenure.rollup e where $1::text is null and $10::boolean and e.tenant <> 0 and e.step = $2::smallint and e.at >= $3::timestamptz and e.at < $4::timestamptz
     union all
-    select * from tenure.rollup e
+    select e.at, e.queue, e.kind, e.tenant, e.claimed, e.succeeded, e.retried, e.failed, e.dead, e.canceled, e.snoozed, e.released, e.lost, e.run, e.run_micros, e.wait, e.wait_micros
+    from tenure.rollup e
     where ($1::text is not null or not $10::boolean)
       and e.tenant = case when $1::text is null then 0 else (select o.id from tenure.tenant o where o.name = $1::text) end and e.step = $2::smallint and e.at >= $3::timestamptz and e.at < $4::timestamptz
   ) r

@@ -1,6 +1,8 @@
 -- list_runs.sql: runs, newest first, with the rows of their partitions. Zero rows: none matches.
 --   $1 tenant or null for all, $2 state or null, $3 only open ones, $4 only older than this id, $5 limit, $6 only this one
-select r.*, coalesce((select sum(p.rows) from tenure.partition p where p.run = r.id), 0)::bigint as rows
+select r.id, r.tenant, r.owner, r.source, r.state, r.sealed, r.fail_fast, r.tolerated, r.expired, r.total, r.done, r.failed, r.canceled, r.consolidate, r.fan,
+  r.created_at, r.started_at, r.finished_at, r.deadline, r.last_error,
+  coalesce((select sum(p.rows) from tenure.partition p where p.run = r.id), 0)::bigint as rows
 from (
   select r.id, t.name as tenant, r.owner, r.source, r.state, r.sealed, r.fail_fast, r.tolerated, r.expired, r.total, r.done, r.failed, r.canceled, r.consolidate, r.fan,
   r.created_at, r.started_at, r.finished_at, r.deadline, tenure.json_shown(r.last_error, 65536) as last_error

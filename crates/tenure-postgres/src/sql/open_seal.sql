@@ -12,4 +12,6 @@ select h.eras, h.begin_after, s.no, s.era, s.before::text as before, s.floor, s.
   ), '') as now
 from (select array_agg(era order by era) as eras, array_agg(journal_after order by era) as begin_after from tenure.home) h
 cross join (select pg_current_snapshot() as here) c
-left join (select * from tenure.seal order by no desc limit 1) s on true
+left join (
+  select l.no, l.era, l.before, l.floor, l.snapshot, l.after, l.upto, l.hash from tenure.seal l order by l.no desc limit 1
+) s on true

@@ -3,5 +3,5 @@
 update tenure.operation
 set cursor = $2::uuid, total = $3::bigint, done = $4::bigint, refused = $5::bigint, last_refusal = $6::text,
   finished_at = case when $7::boolean then coalesce($8::timestamptz, clock_timestamp()) end
-where id = $1::uuid and finished_at is null and done + refused <= $4 + $5
+where id = $1::uuid and finished_at is null and done + refused <= $4::bigint + $5::bigint
 returning id

@@ -13,7 +13,7 @@
 //! - [`sealing`], [`tampering`], [`home`]: the journal
 //! - [`unreadable`]: rows written past the verbs, whose JSON is too long for any text
 //! - [`failover`], [`restore`]: numbers and positions on another server
-//! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`], [`poolers`]: the server around it
+//! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`], [`additions`], [`poolers`]: the server around it
 
 #[path = "../it/database.rs"]
 #[expect(dead_code, reason = "shared with the contract suite, which uses the rest")]
@@ -39,6 +39,7 @@ mod tampering;
 
 mod unreadable;
 
+mod additions;
 mod connections;
 mod gathering;
 mod keeper;

@@ -86,10 +86,10 @@ async fn a_migration_lets_others_pass_while_it_cannot_have_its_lock() {
     let database = Database::bare();
     let (writer, look) = (connect(&database.url).await, connect(&database.url).await);
     let prepare = "create schema tenure; create table tenure.migration (version int primary key, name text not null,
-        checksum text not null, applied_at timestamptz not null default clock_timestamp())";
+        checksum text not null, min_binary int not null, applied_at timestamptz not null default clock_timestamp())";
     run(&look, prepare).await;
     run(&look, STEPS[0].sql).await;
-    let record = "insert into tenure.migration (version, name, checksum) values ($1, $2, md5($3))";
+    let record = "insert into tenure.migration (version, name, checksum, min_binary) values ($1, $2, md5($3), $1)";
     look.execute(record, &[&STEPS[0].version, &STEPS[0].name, &STEPS[0].sql]).await.expect("record the first step");
     run(&writer, "begin; lock table tenure.journal in row exclusive mode").await;
 
@@ -112,11 +112,11 @@ async fn what_the_release_before_has_written_is_kept() {
     let database = Database::bare();
     let look = connect(&database.url).await;
     let prepare = "create schema tenure; create table tenure.migration (version int primary key, name text not null,
-        checksum text not null, applied_at timestamptz not null default clock_timestamp())";
+        checksum text not null, min_binary int not null, applied_at timestamptz not null default clock_timestamp())";
     run(&look, prepare).await;
     for step in STEPS.iter().filter(|step| step.version <= 7) {
         run(&look, step.sql).await;
-        let record = "insert into tenure.migration (version, name, checksum) values ($1, $2, md5($3))";
+        let record = "insert into tenure.migration (version, name, checksum, min_binary) values ($1, $2, md5($3), $1)";
         look.execute(record, &[&step.version, &step.name, &step.sql]).await.expect("record a step");
     }
     run(
@@ -150,11 +150,13 @@ async fn what_the_release_before_has_written_is_kept() {
 async fn a_schema_newer_than_the_program_is_refused_naming_both_versions() {
     let database = Database::new().await;
     let store = open(&database).await;
-    database.sql("insert into tenure.migration (version, name, checksum) values (999, 'of the future', 'x')");
+    database.sql(
+        "insert into tenure.migration (version, name, checksum, min_binary) values (999, 'of the future', 'x', 998)",
+    );
     let known = STEPS.last().expect("steps").version.to_string();
     let connected = PgStore::connect(&database.url, PgOptions::default()).await.map(|_| "connected");
     for said in [schema_error(connected), schema_error(store.migrate().await)] {
-        assert!(said.contains("999") && said.contains(&known), "{said}");
+        assert!(["version 999", "version 998", &known].iter().all(|part| said.contains(part)), "{said}");
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod fixture;
 
+mod additions;
 mod against_core;
 mod attack;
 mod contract;

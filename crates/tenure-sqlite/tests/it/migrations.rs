@@ -34,7 +34,7 @@ fn first_release(directory: &Directory) {
     let conn = Connection::open(directory.file()).unwrap();
     steps(1).iter().for_each(|step| conn.execute_batch(step).unwrap());
     conn.execute_batch(&format!(
-        "insert into migration (version, name, applied_at) values (1, 'jobs_leases_and_journal', 0);
+        "insert into migration (version, name, min_binary, applied_at) values (1, 'jobs_leases_and_journal', 1, 0);
          insert into worker (name, started_at) values ('old', 7);
          insert into journal (at, event, jobs, actor, reason, details) values
              (10, 15, '[\"{JOB}\"]', 'ops', 'wrong', null), (20, 3, '[\"{JOB}\"]', null, null, '{{\"a\":1}}');

@@ -76,11 +76,12 @@ fn a_file_without_a_name_is_refused() {
 async fn a_newer_schema_is_refused() {
     let fixture = Fixture::file().await;
     let other = rusqlite::Connection::open(fixture.path()).unwrap();
-    other.execute("insert into migration (version, name, applied_at) values (999, 'future', 0)", []).unwrap();
+    let step = "insert into migration (version, name, min_binary, applied_at) values (999, 'future', 998, 0)";
+    other.execute(step, []).unwrap();
     let store = SqliteStore::open(fixture.path(), SqliteOptions::default()).unwrap();
     for refused in [store.migrate().await.map(drop), store.list_queues().await.map(drop)] {
         let Err(StoreError::Schema(text)) = refused else { panic!("{refused:?}") };
-        assert!(text.contains("version 999") && text.contains("knows 11"), "both versions: {text}");
+        assert!(text.contains("version 999") && text.contains("knows up to 11"), "both versions: {text}");
         assert!(text.contains("newer program"), "{text}");
     }
 }
