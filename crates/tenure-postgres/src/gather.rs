@@ -35,7 +35,6 @@ use tokio_postgres::types::Type;
 use crate::call::late;
 use crate::enqueue::is_plain;
 use crate::error::met_a_lock;
-use crate::options::Mode;
 use crate::pool::Desk;
 use crate::statement::WAKE_IDLE;
 use crate::store::PgStore;
@@ -155,7 +154,7 @@ impl PgStore {
             tokio::spawn(async move { store.enqueue_each(locked).await });
         }
         // Calls that do not wait for locks notify nobody by themselves.
-        if self.options().mode == Mode::Direct {
+        if self.listener().is_some() {
             let queues = Vec::from_iter(queues);
             let _late_not_lost = self.call(Desk::Short, WAKE_IDLE, &[(&queues, Type::TEXT_ARRAY)]).await;
         }
