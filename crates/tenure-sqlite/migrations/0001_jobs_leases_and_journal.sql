@@ -223,6 +223,15 @@ create trigger job_is_fixed before update on job
 begin
     select raise(abort, 'a job is written once: UPDATE of job is refused');
 end;
+create trigger attempt_is_fixed before update of job, lease, attempt, losses, how, worker, started_at, ended_at, error, result, usage on attempt
+begin
+    select raise(abort, 'an attempt is written once: UPDATE of attempt is refused');
+end;
+create trigger attempt_is_only_reopened before update of final on attempt
+when new.final <> 0
+begin
+    select raise(abort, 'an attempt is written once: a requeue clears its final, and nothing sets it');
+end;
 create trigger lease_is_fixed before update of no, queue, worker, claimed_at, jobs, attempts, losses, gates on lease
 begin
     select raise(abort, 'a lease is renewed, never rewritten: UPDATE of lease is refused');

@@ -16,7 +16,8 @@ pub const FENCES: &[(&str, &str, &str)] = &[
     (
         "a grant ends once",
         "on conflict (job, lease) do nothing",
-        "on conflict (job, lease) do update set how = excluded.how, final = excluded.final",
+        // The one update of an attempt that its triggers let pass.
+        "on conflict (job, lease) do update set final = 0",
     ),
     ("a future job is not claimed", "and ready.run_at <= :now", "and :now is not null"),
     ("a paused queue hands out nothing", "and queue.paused = 0", ""),

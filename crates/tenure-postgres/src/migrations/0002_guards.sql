@@ -17,6 +17,23 @@ create trigger seal_is_not_truncated before truncate on tenure.seal
 create trigger job_is_immutable before update on tenure.job
   for each row execute function tenure.refuse_change();
 
+-- A requeue clears `final`; nothing else of an attempt ever changes. The record is compared byte by byte, so a new column is
+-- covered without being named here.
+create function tenure.refuse_change_of_attempt() returns trigger language plpgsql as $$
+declare
+  final_after boolean := new.final;
+begin
+  new.final := old.final;
+  if final_after or new *<> old then
+    raise exception 'UPDATE on tenure.attempt is refused: its rows are written once, and only a requeue clears `final`' using errcode = 'TN409';
+  end if;
+  new.final := false;
+  return new;
+end $$;
+
+create trigger attempt_is_written_once before update on tenure.attempt
+  for each row execute function tenure.refuse_change_of_attempt();
+
 -- A writer that names its own transaction id or era could put a row where no seal looks. A named xid is refused rather than
 -- replaced: without the column's default the row's id may be drawn before its transaction has an xid. Re-homing replaces this
 -- function by one that stamps the next era.

@@ -187,7 +187,10 @@ insert into tenure.prune_mark (job, lease) values ('00000000-0000-0000-0000-0000
 --
 -- Looks at a bounded number of attempts, from the mark on, in the order of ids. Ids begin with their time, so attempts of
 -- younger jobs are never looked at; a job whose id was ahead of the store's clock, a day at most, is pruned so much later. `offset 0` keeps a look-up by key a look-up by key.
+--
+-- Runs with the rights of the schema's owner: no role may delete jobs and attempts but in this way, which leaves a row in the journal.
 create function tenure.prune(_before timestamptz, _dead_too boolean, _limit int, _now timestamptz default null) returns int language plpgsql
+  security definer set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off set jit = off as $$
 declare
   looked_max constant int := 10000;
@@ -261,3 +264,4 @@ begin
   insert into tenure.journal (at, event, jobs) values (moment, 5, gone);
   return cardinality(gone);
 end $$;
+revoke execute on function tenure.prune(timestamptz, boolean, int, timestamptz) from public;

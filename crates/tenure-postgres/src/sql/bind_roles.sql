@@ -13,6 +13,7 @@ begin
   grant usage on schema tenure to tenure_api, tenure_producer, tenure_worker, tenure_operator, tenure_reader;
   grant usage, select on sequence tenure.lease_no_seq to tenure_worker, tenure_operator;
   grant select on sequence tenure.journal_id_seq to tenure_worker, tenure_operator;
+  grant execute on function tenure.prune(timestamptz, boolean, int, timestamptz) to tenure_worker, tenure_operator;
 
   for right_of in select r.who, r.rights, r.places from (values
     -- A tenant of the API. Its rows only, see below; of what is shared a name.
@@ -31,17 +32,19 @@ begin
     ('tenure_worker', 'insert', 'tenant worker'),
     ('tenure_worker', 'select (id, name, registered_at, seen_at, state, running, reporting, version, host, pid, queues, slots, told)', 'worker'),
     ('tenure_worker', 'update (seen_at, state, running, reporting, version, host, pid, queues, slots)', 'worker'),
-    ('tenure_worker', 'select, insert, delete', 'job job_callback'),
+    ('tenure_worker', 'select, insert', 'job attempt job_callback'),
+    ('tenure_worker', 'update (final)', 'attempt'),
     ('tenure_worker', 'select, delete', 'webhook_delivery operation'),
     ('tenure_worker', 'select, insert, update', 'queue gate run partition'),
     ('tenure_worker', 'select, update', 'schedule run_fold usage_fold rollup_cursor prune_mark'),
-    ('tenure_worker', 'select, insert, update, delete', 'ready lease attempt unique_key cancel_request gate_event run_event schedule_fire usage_event usage_total rollup gate_rollup cache'),
+    ('tenure_worker', 'select, insert, update, delete', 'ready lease unique_key cancel_request gate_event run_event schedule_fire usage_event usage_total rollup gate_rollup cache'),
     ('tenure_worker', 'select', 'jobs usage_unfolded usages violations'),
     -- Serves the API, and does what operators do: everything but to change what was written down.
     ('tenure_operator', 'select', 'home migration'),
     ('tenure_operator', 'select, insert', 'journal seal new_name'),
-    ('tenure_operator', 'select, insert, delete', 'job job_callback'),
-    ('tenure_operator', 'select, insert, update, delete', 'tenant queue gate_rule gate_rules gate gate_event worker ready lease attempt run partition run_event run_fold unique_key
+    ('tenure_operator', 'select, insert', 'job attempt job_callback'),
+    ('tenure_operator', 'update (final)', 'attempt'),
+    ('tenure_operator', 'select, insert, update, delete', 'tenant queue gate_rule gate_rules gate gate_event worker ready lease run partition run_event run_fold unique_key
       cancel_request cache schedule schedule_fire api_key usage_event usage_total usage_fold webhook_endpoint webhook_delivery webhook_cursor operation rollup gate_rollup rollup_cursor
       prune_mark session'),
     ('tenure_operator', 'select', 'jobs audit_log violations workers gates schedules runs partitions api_keys usage_unfolded usages webhook_endpoints webhook_deliveries operations'),

@@ -234,3 +234,34 @@ async fn plain_changes_of_the_record_are_refused() {
     assert!(said(&refused).starts_with("TN409"), "{}", said(&refused));
     assert!(record.check_with_anchor().await.findings.is_empty());
 }
+
+/// Red when a column is added to attempts and can be changed.
+#[tokio::test]
+async fn no_column_of_an_attempt_can_be_updated_but_its_final_flag() {
+    let scene = Scene::new().await;
+    let worker = scene.worker("w").await;
+    let (lease, jobs) = scene.claim_batch(worker, 1).await;
+    scene.end(worker, lease, jobs[0], success()).await;
+    let client = scene.client().await;
+    let columns = "select a.attname, format_type(a.atttypid, null) from pg_attribute a
+        where a.attrelid = 'tenure.attempt'::regclass and a.attnum > 0 and not a.attisdropped";
+    let columns = client.query(columns, &[]).await.expect("columns");
+    assert!(columns.len() > 10);
+    for row in &columns {
+        let (column, kind): (&str, &str) = (row.get(0), row.get(1));
+        let changed = match kind {
+            "uuid" => "tenure.new_id()".to_owned(),
+            "bigint" | "integer" | "smallint" => format!("coalesce({column}, 0) + 1"),
+            "timestamp with time zone" => format!("{column} + interval '1 us'"),
+            "jsonb" => format!("'{{\"{column}\": 1}}'"),
+            "boolean" => format!("{column}"),
+            other => panic!("{column} is {other}"),
+        };
+        let sql = format!("update tenure.attempt set {column} = {changed}");
+        let refused = client.batch_execute(&sql).await.expect_err(&sql);
+        assert!(said(&refused).starts_with("TN409"), "{sql}: {}", said(&refused));
+    }
+    run(&client, "update tenure.attempt set final = false").await;
+    let refused = client.batch_execute("update tenure.attempt set final = true").await.expect_err("nothing sets it");
+    assert!(said(&refused).starts_with("TN409"), "{}", said(&refused));
+}
