@@ -315,6 +315,11 @@ macro_rules! each_case {
             concurrent_seals_do_not_fork_the_chain,
             an_anchor_tells_when_the_chain_was_cut,
             rows_not_sealed_yet_are_the_tail,
+            the_ids_of_all_rows_are_listed_in_order,
+            a_seal_made_during_a_check_is_no_finding,
+            a_journal_that_never_had_a_row_is_sound,
+            times_that_do_not_fit_the_seals_are_remarks,
+            a_seal_says_when_it_was_made,
             // search
             jobs_are_listed_by_the_time_they_were_created,
             jobs_are_listed_by_the_beginning_of_their_id,

@@ -9,14 +9,15 @@
 //!   hash a            late)  prev a, hash b     prev b, hash c
 //! ```
 //!
-//! A seal's hash covers the previous hash, its own number, the store's boundary (what makes a row belong to it) and
-//! every field of every row in id order, each prefixed by its length, so that no two different histories give the same
-//! bytes. Who changes, removes, adds or reorders a sealed row changes the hash; who rewrites the whole chain, or cuts
+//! A seal's hash covers the previous hash, its own number, the store's boundary (what makes a row belong to it), the time
+//! it was made and every field of every row in id order, each prefixed by its length, so that no two different histories
+//! give the same bytes. Who changes, removes, adds or reorders a sealed row changes the hash; who rewrites the whole chain, or cuts
 //! its end off, is found by an [`Anchor`] kept elsewhere.
 
 use sha2::{Digest, Sha256};
 
 use crate::journal::JournalRow;
+use crate::time::Timestamp;
 
 /// SHA-256.
 pub type Hash = [u8; 32];
@@ -31,6 +32,8 @@ pub struct Seal {
     pub no: i64,
     /// What makes a row belong to this seal, as the store writes it: a snapshot or an id range.
     pub boundary: String,
+    /// When it was made, by the store's clock.
+    pub sealed_at: Timestamp,
     /// How many rows it covers.
     pub rows: i64,
     /// The hash before it.
@@ -55,19 +58,21 @@ pub struct Sealer {
     hasher: Sha256,
     no: i64,
     boundary: String,
+    sealed_at: Timestamp,
     prev: Hash,
     rows: i64,
 }
 
 impl Sealer {
-    /// Begins seal `no` after a seal with hash `prev`.
-    pub fn new(no: i64, boundary: String, prev: Hash) -> Self {
+    /// Begins seal `no`, made at `sealed_at`, after a seal with hash `prev`.
+    pub fn new(no: i64, boundary: String, sealed_at: Timestamp, prev: Hash) -> Self {
         let mut hasher = Sha256::new();
-        field(&mut hasher, b"tenure seal 1");
+        field(&mut hasher, b"tenure seal 2");
         field(&mut hasher, &prev);
         field(&mut hasher, &no.to_be_bytes());
         field(&mut hasher, boundary.as_bytes());
-        Self { hasher, no, boundary, prev, rows: 0 }
+        field(&mut hasher, &sealed_at.as_micros().to_be_bytes());
+        Self { hasher, no, boundary, sealed_at, prev, rows: 0 }
     }
 
     /// Adds the next row, in id order.
@@ -93,7 +98,8 @@ impl Sealer {
     pub fn close(mut self) -> Seal {
         field(&mut self.hasher, &self.rows.to_be_bytes());
         let hash = self.hasher.finalize().into();
-        Seal { no: self.no, boundary: self.boundary, rows: self.rows, prev: self.prev, hash }
+        let Self { no, boundary, sealed_at, prev, rows, .. } = self;
+        Seal { no, boundary, sealed_at, rows, prev, hash }
     }
 }
 
@@ -153,7 +159,7 @@ mod tests {
     }
 
     fn seal(rows: &[JournalRow]) -> Seal {
-        let mut sealer = Sealer::new(1, "1..9".into(), GENESIS);
+        let mut sealer = Sealer::new(1, "1..9".into(), Timestamp::EPOCH, GENESIS);
         rows.iter().for_each(|row| sealer.row(row));
         sealer.close()
     }
@@ -187,14 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn order_number_boundary_and_predecessor_count() {
+    fn order_number_boundary_time_and_predecessor_count() {
         let (a, b) = (row(), JournalRow { id: 8, ..row() });
         assert_ne!(seal(&[a.clone(), b.clone()]).hash, seal(&[b, a]).hash);
         let hashes = [
-            Sealer::new(1, "1..9".into(), GENESIS).close().hash,
-            Sealer::new(2, "1..9".into(), GENESIS).close().hash,
-            Sealer::new(1, "1..8".into(), GENESIS).close().hash,
-            Sealer::new(1, "1..9".into(), [1; 32]).close().hash,
+            Sealer::new(1, "1..9".into(), Timestamp::EPOCH, GENESIS).close().hash,
+            Sealer::new(2, "1..9".into(), Timestamp::EPOCH, GENESIS).close().hash,
+            Sealer::new(1, "1..8".into(), Timestamp::EPOCH, GENESIS).close().hash,
+            Sealer::new(1, "1..9".into(), Timestamp::from_micros(1), GENESIS).close().hash,
+            Sealer::new(1, "1..9".into(), Timestamp::EPOCH, [1; 32]).close().hash,
         ];
         for (i, hash) in hashes.iter().enumerate() {
             assert!(!hashes[..i].contains(hash));
@@ -205,7 +212,7 @@ mod tests {
     fn a_known_seal_keeps_its_hash() {
         // A change here breaks every chain already written: it needs a new domain word and a migration.
         let hash = to_hex(&seal(&[row()]).hash);
-        assert_eq!(hash, "05742777372324837ddff9a76e2d36fa541a6c8062abdeba18948374e1320b7d");
+        assert_eq!(hash, "08e47cf8abfe9e09e3a7deec2b01012f44368b493bfd98e687795b6dcc76ddc4");
         assert_eq!(from_hex(&hash), Some(seal(&[row()]).hash));
     }
 }

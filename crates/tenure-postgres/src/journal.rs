@@ -10,22 +10,30 @@ use async_trait::async_trait;
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::seal::{Hash, Seal};
 use tenure_core::{JobId, Json, LeaseNo, WorkerId};
-use tenure_store::journal::{JOB_ROWS_MAX, JournalFilter, JournalFound, JournalPage, row_of_job};
+use tenure_store::journal::{JOB_ROWS_MAX, JournalFilter, JournalFound, JournalPage, JournalTraces, row_of_job};
 use tenure_store::record::Sight;
 use tenure_store::{JournalStore, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use self::seal::{Last, Window};
+use self::seal::{LOOK, Last, Window};
 
 use crate::call::{Param, begin, late};
 use crate::error::translate;
 use crate::jobs::tenant;
 use crate::pool::Desk;
-use crate::statement;
+use crate::statement::{self, Statement};
 use crate::store::PgStore;
 use crate::value::{get, job_ids, time};
 use crate::wall::Seen;
+
+/// Ids of every row, in order.
+const LIST_JOURNAL_IDS: Statement =
+    Statement { name: "list_journal_ids", sql: "select id from tenure.journal where id >= $1 order by id limit $2" };
+
+/// Whether an attempt is stored.
+const JOURNAL_TRACES: Statement =
+    Statement { name: "journal_traces", sql: "select exists (select from tenure.attempt) as attempts" };
 
 #[async_trait]
 impl JournalStore for PgStore {
@@ -56,6 +64,7 @@ impl JournalStore for PgStore {
                 Ok(Seal {
                     no: get(row, "no")?,
                     boundary: Window::read(row)?.boundary(),
+                    sealed_at: time(row, "sealed_at")?,
                     rows: get(row, "rows")?,
                     prev: hash(row, "prev")?,
                     hash: hash(row, "hash")?,
@@ -80,7 +89,7 @@ impl JournalStore for PgStore {
                 self.call(Desk::Long, statement, &params).await?
             }
             None => {
-                let last = self.call(Desk::Long, statement::OPEN_SEAL, &[(&None::<&str>, Type::TEXT)]).await?;
+                let last = self.call(Desk::Long, statement::OPEN_SEAL, &LOOK).await?;
                 let Some(last) = last.first() else { return Ok(Vec::new()) };
                 let last = Last::read(last)?;
                 let (statement, params) = last.window.page_of_tail(&page.after, &limit);
@@ -88,6 +97,24 @@ impl JournalStore for PgStore {
             }
         };
         rows.iter().map(journal_row).collect()
+    }
+
+    async fn list_journal_ids(&self, from: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+        let limit = i64::from(limit);
+        let params: [Param<'_>; 2] = [(&from, Type::INT8), (&limit, Type::INT8)];
+        let rows = self.call(Desk::Long, LIST_JOURNAL_IDS, &params).await?;
+        rows.iter().map(|row| get(row, "id")).collect()
+    }
+
+    async fn journal_traces(&self) -> Result<JournalTraces, StoreError> {
+        let rows = self.call(Desk::Long, JOURNAL_TRACES, &[]).await?;
+        let attempts = rows.first().map_or(Ok(false), |row| get(row, "attempts"))?;
+        if !attempts {
+            // A transaction that is rolled back draws numbers as well, so numbers alone say nothing.
+            return Ok(JournalTraces::default());
+        }
+        let drawn = self.call(Desk::Long, seal::LAST_ID, &[]).await?;
+        Ok(JournalTraces { drawn: drawn.first().map_or(Ok(0), |row| get(row, "id"))?, attempts })
     }
 
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {

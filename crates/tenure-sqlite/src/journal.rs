@@ -8,7 +8,7 @@ use rusqlite::{Row, named_params};
 use tenure_core::journal::{JournalEvent, JournalRow, ROW_JOBS_MAX};
 use tenure_core::seal::{GENESIS, Hash, Seal, Sealer};
 use tenure_core::{JobId, LeaseNo, WorkerId};
-use tenure_store::journal::{FULL_SEAL_ROWS, JOB_ROWS_MAX, JournalPage, row_of_job};
+use tenure_store::journal::{FULL_SEAL_ROWS, JOB_ROWS_MAX, JournalPage, JournalTraces, row_of_job};
 use tenure_store::operate::Word;
 use tenure_store::record::Sight;
 
@@ -25,6 +25,8 @@ const LIST_JOB_ROWS: &str = include_str!("sql/list_job_rows.sql");
 const LAST_SEAL: &str = include_str!("sql/last_seal.sql");
 const FIND_SEAL: &str = include_str!("sql/find_seal.sql");
 const LIST_SEALS: &str = include_str!("sql/list_seals.sql");
+const LIST_JOURNAL_IDS: &str = include_str!("sql/list_journal_ids.sql");
+const JOURNAL_TRACES: &str = include_str!("sql/journal_traces.sql");
 const ADD_SEAL: &str = include_str!("sql/add_seal.sql");
 
 /// Most rows one seal covers: sealing takes the writer's time, a few milliseconds for so many single jobs and up to 0.1 s
@@ -83,13 +85,14 @@ pub(crate) fn seal_journal(tx: &Tx<'_>) -> Result<Option<Seal>> {
     let rows = read_rows(tx, sealed, i64::MAX, SEAL_ROWS_MAX)?;
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(None) };
     let (first, last) = (first.id, last.id);
-    let mut sealer = Sealer::new(no + 1, boundary(first, last), prev);
+    let mut sealer = Sealer::new(no + 1, boundary(first, last), tx.now, prev);
     rows.iter().for_each(|row| sealer.row(row));
     let seal = sealer.close();
     tx.execute(
         ADD_SEAL,
         named_params! {
-            ":no": seal.no, ":first": first, ":last": last, ":rows": seal.rows, ":prev": seal.prev, ":hash": seal.hash,
+            ":no": seal.no, ":first": first, ":last": last, ":sealed_at": seal.sealed_at.as_micros(), ":rows": seal.rows,
+            ":prev": seal.prev, ":hash": seal.hash,
         },
     )?;
     Ok(Some(seal))
@@ -99,7 +102,8 @@ pub(crate) fn seal_journal(tx: &Tx<'_>) -> Result<Option<Seal>> {
 pub(crate) fn list_seals(tx: &Tx<'_>, after: i64, limit: u32) -> Result<Vec<Seal>> {
     tx.all(LIST_SEALS, named_params! { ":after": after, ":limit": limit }, |row| {
         let boundary = boundary(row.get(1)?, row.get(2)?);
-        Ok(Seal { no: row.get(0)?, boundary, rows: row.get(3)?, prev: row.get(4)?, hash: row.get(5)? })
+        let sealed_at = time(row, 6)?;
+        Ok(Seal { no: row.get(0)?, boundary, sealed_at, rows: row.get(3)?, prev: row.get(4)?, hash: row.get(5)? })
     })
 }
 
@@ -115,6 +119,17 @@ pub(crate) fn read_journal(tx: &Tx<'_>, page: JournalPage) -> Result<Vec<Journal
         None => (tx.one(LAST_SEAL, &[], |row| Ok(row.get(1)?))?.unwrap_or(0), i64::MAX),
     };
     read_rows(tx, page.after.max(before), last, page.limit)
+}
+
+/// Ids of every row, in order.
+pub(crate) fn list_journal_ids(tx: &Tx<'_>, from: i64, limit: u32) -> Result<Vec<i64>> {
+    tx.all(LIST_JOURNAL_IDS, named_params! { ":from": from, ":limit": limit }, |row| Ok(row.get(0)?))
+}
+
+/// What rows left behind outside of the journal.
+pub(crate) fn journal_traces(tx: &Tx<'_>) -> Result<JournalTraces> {
+    let traces = tx.one(JOURNAL_TRACES, &[], |row| Ok(JournalTraces { drawn: row.get(0)?, attempts: row.get(1)? }))?;
+    Ok(traces.unwrap_or_default())
 }
 
 /// What happened to a job.

@@ -14,7 +14,7 @@ use tenure_store::cache::{Cached, PutCached, check_key};
 use tenure_store::clock::Clock;
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, PatchRule, SetRule};
-use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
+use tenure_store::journal::{JournalFilter, JournalFound, JournalPage, JournalTraces};
 use tenure_store::lease::{ClaimJobs, Claimed, EndJobs, Ended, Reclaimed, RenewLeases, Renewed, check_listed};
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
 use tenure_store::record::{JobFilter, JobRecord, JobSummary, JobsFound, Sight, check_search};
@@ -323,6 +323,14 @@ impl JournalStore for SqliteStore {
 
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.read(move |tx| journal::read_journal(tx, page)).await
+    }
+
+    async fn list_journal_ids(&self, from: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.read(move |tx| journal::list_journal_ids(tx, from, limit)).await
+    }
+
+    async fn journal_traces(&self) -> Result<JournalTraces, StoreError> {
+        self.read(journal::journal_traces).await
     }
 
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {

@@ -1,26 +1,38 @@
-//! Checks the sealed journal: recomputes every hash, compares the head with an anchor, and replays the record through
-//! the lifecycle table.
+//! Checks the sealed journal: recomputes every hash, compares the head with an anchor, replays the record through the
+//! lifecycle table, and compares the ids of all rows with those that seals and the tail account for.
 //!
 //! What it finds: a sealed row that was edited, deleted, moved or inserted (the seal's hash no longer fits), a seal that
-//! was edited, deleted or forked (number or predecessor no longer fit), a chain rewritten or cut off as a whole (the
-//! anchor no longer fits), and a transition the lifecycle does not know (somebody wrote around the verbs). Rows that no
-//! seal covers yet are the tail: counted, replayed, not proven.
+//! was edited, deleted or forked (hash, number or predecessor no longer fit), a chain rewritten or cut off as a whole (the
+//! anchor no longer fits), a transition the lifecycle does not know (written around the verbs), a row that no seal covers
+//! and none ever will, and a journal that was emptied. Rows that no seal covers yet are the tail: counted, replayed, not
+//! proven. Times that do not fit the seals around a row are remarks: a clock that was set looks the same.
 
-use std::collections::HashMap;
+mod finding;
+mod replay;
+mod strays;
 
-use tenure_core::journal::{JournalEvent, JournalRow};
-use tenure_core::lifecycle::next;
+use tenure_core::Timestamp;
+use tenure_core::journal::JournalRow;
 use tenure_core::seal::{Anchor, GENESIS, Hash, Seal, Sealer, to_hex};
-use tenure_core::{EventKind, JobId, State};
 
+use self::replay::Replay;
+use self::strays::Strays;
 use crate::error::StoreError;
-use crate::journal::JournalPage;
+use crate::journal::{DISORDER_MAX, JournalPage};
 use crate::store::JournalStore;
+
+pub use finding::{Finding, Remark};
 
 /// Rows read at once.
 const PAGE_ROWS: u32 = 2_000;
+/// Seals read at once.
+const PAGE_SEALS: u32 = 100;
 /// Findings after which the check stops: by then the record is worthless anyway.
 const FINDINGS_MAX: usize = 100;
+/// Remarks that a report spells out; the others are counted.
+const REMARKS_MAX: usize = 100;
+/// Tries at a tail that no seal takes rows from while it is read.
+const TAIL_TRIES_MAX: usize = 20;
 
 /// What a check saw.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,83 +47,44 @@ pub struct Report {
     pub head: Option<Anchor>,
     /// What is wrong; empty is the only good answer.
     pub findings: Vec<Finding>,
+    /// What tampering can cause, and a clock that was set as well; the first of them.
+    pub remarks: Vec<Remark>,
+    /// How many remarks there are.
+    pub remarked: i64,
 }
 
-/// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Finding {
-    /// A seal is missing between its neighbours.
-    #[error("seal {expected} is missing: the next one is {found}")]
-    SealMissing {
-        /// The number that should come.
-        expected: i64,
-        /// The number that came.
-        found: i64,
-    },
-    /// A seal does not follow the one before it.
-    #[error("seal {no} does not follow the seal before it: the chain was cut or forked")]
-    SealUnlinked {
-        /// Which.
-        no: i64,
-    },
-    /// The rows of a seal are not those that were sealed.
-    #[error("seal {no} does not fit its rows: {expected} rows were sealed, {found} are there")]
-    RowsChanged {
-        /// Which.
-        no: i64,
-        /// Rows when it was sealed.
-        expected: i64,
-        /// Rows now.
-        found: i64,
-    },
-    /// The chain does not contain the anchor.
-    #[error("the chain does not contain the anchor: seal {no} with {rows} rows and hash {hash}")]
-    AnchorMissed {
-        /// The anchor's seal.
-        no: i64,
-        /// Rows up to it.
-        rows: i64,
-        /// Its hash.
-        hash: String,
-    },
-    /// The record says something that cannot happen.
-    #[error("journal row {row}: job {job} was {} and cannot {event:?}", .from.as_str())]
-    IllegalStep {
-        /// The row's id.
-        row: i64,
-        /// The job.
-        job: JobId,
-        /// Where it stood by the record.
-        from: State,
-        /// What is said to have happened.
-        event: EventKind,
-    },
-}
-
-/// Checks the whole journal of a store. `progress` hears the number of rows read so far.
+/// Checks the whole journal of a store, which may go on writing and sealing meanwhile. `progress` hears the number of
+/// rows read so far.
 pub async fn verify(
     store: &dyn JournalStore,
     anchor: Option<&Anchor>,
-    mut progress: impl FnMut(i64) + Send,
+    progress: impl FnMut(i64) + Send,
 ) -> Result<Report, StoreError> {
-    let mut check =
-        Check { replay: Replay::default(), report: Report::default(), prev: GENESIS, anchor_seen: anchor.is_none() };
-    loop {
-        let seals = store.list_seals(check.report.seals_last(), 100).await?;
-        if seals.is_empty() {
-            break;
-        }
-        for seal in seals {
-            check.seal(store, &seal, anchor, &mut progress).await?;
-            if check.report.findings.len() >= FINDINGS_MAX {
-                return Ok(check.report);
-            }
-        }
+    let mut check = Check {
+        store,
+        anchor,
+        progress,
+        replay: Replay::default(),
+        strays: Strays::default(),
+        report: Report::default(),
+        prev: GENESIS,
+        before: None,
+        anchor_seen: anchor.is_none(),
+    };
+    check.seals().await?;
+    if !check.is_over() {
+        check.strays.walk(store, None).await?;
+        check.tail().await?;
     }
-    check.tail(store).await?;
+    if check.is_over() {
+        return Ok(check.report);
+    }
+    for row in check.strays.left() {
+        check.find(Finding::StrayRow { row });
+    }
+    check.emptied().await?;
     if let Some(anchor) = anchor.filter(|_| !check.anchor_seen) {
-        let finding = Finding::AnchorMissed { no: anchor.no, rows: anchor.rows, hash: to_hex(&anchor.hash) };
-        check.report.findings.push(finding);
+        check.find(Finding::AnchorMissed { no: anchor.no, rows: anchor.rows, hash: to_hex(&anchor.hash) });
     }
     Ok(check.report)
 }
@@ -120,97 +93,164 @@ impl Report {
     fn seals_last(&self) -> i64 {
         self.head.as_ref().map_or(0, |head| head.no)
     }
+
+    fn remark(&mut self, remark: Remark) {
+        self.remarked += 1;
+        if self.remarks.len() < REMARKS_MAX {
+            self.remarks.push(remark);
+        }
+    }
 }
 
-struct Check {
+/// What a row's time is compared with: the seal before it.
+#[derive(Clone, Copy)]
+struct Before {
+    seal: i64,
+    sealed_at: Timestamp,
+    /// The largest id that is sealed. Rows with smaller ids were written before that seal and became visible later.
+    newest: i64,
+}
+
+struct Check<'a, P> {
+    store: &'a dyn JournalStore,
+    anchor: Option<&'a Anchor>,
+    progress: P,
     replay: Replay,
+    strays: Strays,
     report: Report,
     prev: Hash,
+    before: Option<Before>,
     anchor_seen: bool,
 }
 
-impl Check {
-    async fn seal(
-        &mut self,
-        store: &dyn JournalStore,
-        seal: &Seal,
-        anchor: Option<&Anchor>,
-        progress: &mut (impl FnMut(i64) + Send),
-    ) -> Result<(), StoreError> {
+impl<P: FnMut(i64) + Send> Check<'_, P> {
+    fn find(&mut self, finding: Finding) {
+        if !self.is_over() {
+            self.report.findings.push(finding);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.report.findings.len() >= FINDINGS_MAX
+    }
+
+    /// Checks the seals that were not checked yet, until there are no more.
+    async fn seals(&mut self) -> Result<(), StoreError> {
+        loop {
+            let seals = self.store.list_seals(self.report.seals_last(), PAGE_SEALS).await?;
+            if seals.is_empty() {
+                return Ok(());
+            }
+            for seal in seals {
+                self.seal(&seal).await?;
+                if self.is_over() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn seal(&mut self, seal: &Seal) -> Result<(), StoreError> {
         let expected = self.report.seals_last() + 1;
         if seal.no != expected {
-            self.report.findings.push(Finding::SealMissing { expected, found: seal.no });
+            self.find(Finding::SealMissing { expected, found: seal.no });
         } else if seal.prev != self.prev {
-            self.report.findings.push(Finding::SealUnlinked { no: seal.no });
+            self.find(Finding::SealUnlinked { no: seal.no });
         }
-        let mut sealer = Sealer::new(seal.no, seal.boundary.clone(), seal.prev);
+        let mut sealer = Sealer::new(seal.no, seal.boundary.clone(), seal.sealed_at, seal.prev);
         let mut page = JournalPage { seal: Some(seal.no), after: 0, limit: PAGE_ROWS };
+        let mut newest = self.before.map_or(0, |before| before.newest);
         loop {
-            let rows = store.read_journal(page).await?;
+            let rows = self.store.read_journal(page).await?;
             let Some(last) = rows.last() else { break };
             page.after = last.id;
+            newest = newest.max(last.id);
             self.report.rows += rows.len() as i64;
             for row in &rows {
                 sealer.row(row);
-                self.replay.row(row, &mut self.report.findings);
+                self.strays.account(row.id);
+                self.compare_time(row, seal);
+                for finding in self.replay.sealed(row) {
+                    self.find(finding);
+                }
             }
-            progress(self.report.rows);
+            self.strays.walk(self.store, Some(last.id)).await?;
+            (self.progress)(self.report.rows);
         }
         let recomputed = sealer.close();
         if recomputed.hash != seal.hash || recomputed.rows != seal.rows {
-            let finding = Finding::RowsChanged { no: seal.no, expected: seal.rows, found: recomputed.rows };
-            self.report.findings.push(finding);
+            self.find(Finding::RowsChanged { no: seal.no, expected: seal.rows, found: recomputed.rows });
         }
         let head = Anchor { no: seal.no, rows: self.report.rows, hash: seal.hash };
-        self.anchor_seen |= anchor == Some(&head);
+        self.anchor_seen |= self.anchor == Some(&head);
         self.prev = seal.hash;
+        self.before = Some(Before { seal: seal.no, sealed_at: seal.sealed_at, newest });
         self.report.seals += 1;
         self.report.head = Some(head);
         Ok(())
     }
 
-    async fn tail(&mut self, store: &dyn JournalStore) -> Result<(), StoreError> {
+    /// Reads the tail until no seal was made meanwhile: rows that a seal takes while pages are read are in no page.
+    async fn tail(&mut self) -> Result<(), StoreError> {
+        for _ in 0..TAIL_TRIES_MAX {
+            let (rows, findings) = self.read_tail().await?;
+            self.report.tail = rows;
+            let sealed = self.store.list_seals(self.report.seals_last(), 1).await?;
+            if sealed.is_empty() {
+                findings.into_iter().for_each(|finding| self.find(finding));
+                return Ok(());
+            }
+            self.replay.forget_tail();
+            self.seals().await?;
+            if self.is_over() {
+                return Ok(());
+            }
+        }
+        // Sealing is quicker than reading: the tail is counted and not replayed. Every row in it and every row that was
+        // sealed before it was read is accounted for.
+        Ok(())
+    }
+
+    async fn read_tail(&mut self) -> Result<(i64, Vec<Finding>), StoreError> {
         let mut page = JournalPage { seal: None, after: 0, limit: PAGE_ROWS };
+        let (mut count, mut findings) = (0, Vec::new());
         loop {
-            let rows = store.read_journal(page).await?;
-            let Some(last) = rows.last() else { return Ok(()) };
+            let rows = self.store.read_journal(page).await?;
+            let Some(last) = rows.last() else { return Ok((count, findings)) };
             page.after = last.id;
-            self.report.tail += rows.len() as i64;
+            count += rows.len() as i64;
             for row in &rows {
-                self.replay.row(row, &mut self.report.findings);
+                self.strays.account(row.id);
+                if findings.len() < FINDINGS_MAX {
+                    findings.extend(self.replay.tail(row));
+                }
             }
         }
     }
-}
 
-/// Follows every job through the lifecycle by the record alone.
-#[derive(Default)]
-struct Replay {
-    /// Jobs seen so far. One that is not here has only been enqueued.
-    jobs: HashMap<JobId, State>,
-}
+    /// Whether the row's time lies between the seals around it, give or take what a verb may wait for a lock.
+    fn compare_time(&mut self, row: &JournalRow, seal: &Seal) {
+        let (row, at) = (row.id, row.at);
+        if at > seal.sealed_at.plus(DISORDER_MAX) {
+            self.report.remark(Remark::DatedAhead { row, at, seal: seal.no, sealed_at: seal.sealed_at });
+        }
+        if let Some(before) =
+            self.before.filter(|before| row > before.newest && at.plus(DISORDER_MAX) < before.sealed_at)
+        {
+            self.report.remark(Remark::DatedBack { row, at, seal: before.seal, sealed_at: before.sealed_at });
+        }
+    }
 
-impl Replay {
-    fn row(&mut self, row: &JournalRow, findings: &mut Vec<Finding>) {
-        if row.event == JournalEvent::Pruned {
-            for job in &row.jobs {
-                self.jobs.remove(job);
-            }
+    /// Whether there is no row, although rows were written.
+    async fn emptied(&mut self) -> Result<(), StoreError> {
+        if self.report.seals > 0 || !self.strays.is_empty() {
+            return Ok(());
         }
-        let Some(event) = row.event.step() else { return };
-        for job in &row.jobs {
-            // Enqueue leaves a job waiting or queued, and only an opening tells which.
-            let enqueued = if event == EventKind::Open { State::Waiting } else { State::Queued };
-            let from = *self.jobs.get(job).unwrap_or(&enqueued);
-            match next(from, event) {
-                Some(to) => {
-                    self.jobs.insert(*job, to);
-                }
-                None if findings.len() < FINDINGS_MAX => {
-                    findings.push(Finding::IllegalStep { row: row.id, job: *job, from, event });
-                }
-                None => {}
-            }
+        let traces = self.store.journal_traces().await?;
+        // In this order: what left the traces has committed its row by now, if it is to have one.
+        if traces.are_there() && self.store.list_journal_ids(i64::MIN, 1).await?.is_empty() {
+            self.find(Finding::JournalEmpty { drawn: traces.drawn, attempts: traces.attempts });
         }
+        Ok(())
     }
 }

@@ -29,6 +29,23 @@ pub struct JournalPage {
     pub limit: u32,
 }
 
+/// What a store knows of its journal apart from the rows: a journal that was emptied left these behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JournalTraces {
+    /// The largest id that was drawn for a row; 0 for none. Postgres draws ids for rows that are rolled back, too, so there it
+    /// is 0 where no attempt is stored.
+    pub drawn: i64,
+    /// Whether an attempt is stored. Each of them was stored together with a row.
+    pub attempts: bool,
+}
+
+impl JournalTraces {
+    /// Whether anything says that rows were written.
+    pub fn are_there(&self) -> bool {
+        self.drawn > 0 || self.attempts
+    }
+}
+
 /// A row as the story of one job tells it: others that were claimed with it are not named, and a tenant is not told who
 /// wrote it and why, as webhooks do not tell it either.
 pub fn row_of_job(row: JournalRow, job: JobId, sight: &Sight) -> JournalRow {

@@ -1,12 +1,14 @@
 //! What the record says, and how it is sealed.
 
+use std::sync::Mutex;
+
 use async_trait::async_trait;
 use tenure_core::journal::{JournalEvent, JournalRow};
 use tenure_core::name::QueueName;
 use tenure_core::seal::{GENESIS, Seal};
-use tenure_core::{How, JobId};
-use tenure_store::audit::{self, Finding};
-use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
+use tenure_core::{How, JobId, LeaseNo, WorkerId};
+use tenure_store::audit::{self, Finding, Remark};
+use tenure_store::journal::{JournalFilter, JournalFound, JournalPage, JournalTraces};
 use tenure_store::operate::{CancelJob, OpenJob, PauseQueue, RequeueJob, Word};
 use tenure_store::record::Sight;
 use tenure_store::{JournalStore, Store, StoreError};
@@ -188,8 +190,141 @@ pub async fn rows_not_sealed_yet_are_the_tail(t: Fixture) {
     assert_eq!((report.seals, report.rows, report.tail, report.findings), (0, 0, 1, vec![]));
 }
 
+/// Every row is found by its id, page by page, sealed or not.
+pub async fn the_ids_of_all_rows_are_listed_in_order(t: Fixture) {
+    assert_eq!(t.store.list_journal_ids(i64::MIN, 10).await.expect("list"), [] as [i64; 0]);
+    let worker = t.worker("one").await;
+    for _ in 0..3 {
+        let job = t.enqueue().await;
+        let (lease, _) = t.claim_one(worker).await;
+        t.end(worker, lease, job, success()).await;
+        if t.store.list_seals(0, 10).await.expect("list").is_empty() {
+            t.store.seal_journal().await.expect("seal");
+        }
+    }
+    let all: Vec<i64> = t.journal().await.iter().map(|row| row.id).collect();
+    let (mut ids, mut from) = (Vec::new(), i64::MIN);
+    loop {
+        let page = t.store.list_journal_ids(from, 4).await.expect("list");
+        let Some(last) = page.last().copied() else { break };
+        ids.extend(page);
+        from = last + 1;
+    }
+    assert_eq!(ids, all);
+    let traces = t.store.journal_traces().await.expect("traces");
+    assert_eq!((traces.drawn >= ids[5], traces.attempts), (true, true), "{traces:?}");
+}
+
+/// A job ends and a seal is made after the check has read all seals, and before it reads the tail. Red when what that seal
+/// took from the tail is left out of the replay.
+pub async fn a_seal_made_during_a_check_is_no_finding(t: Fixture) {
+    let worker = t.worker("one").await;
+    let job = t.enqueue().await;
+    let (lease, _) = t.claim_one(worker).await;
+    let busy = Busy { t: &t, worker, left: Mutex::new(Some((lease, job))) };
+    let report = audit::verify(&busy, None, |_| {}).await.expect("verify");
+    assert_eq!((report.seals, report.rows, report.tail, report.findings), (1, 1, 1, vec![]));
+}
+
+/// Nothing was written down yet, and nothing is missing.
+pub async fn a_journal_that_never_had_a_row_is_sound(t: Fixture) {
+    t.enqueue().await;
+    t.worker("one").await;
+    let report = audit::verify(journal(&*t.store), None, |_| {}).await.expect("verify");
+    assert_eq!(report, audit::Report::default());
+}
+
+/// The clock is set back and forth between rows and seals: rows whose time does not fit are remarked upon, none is a finding.
+pub async fn times_that_do_not_fit_the_seals_are_remarks(t: Fixture) {
+    let minute = std::time::Duration::from_secs(60);
+    let pause = async |paused| {
+        let request = PauseQueue { queue: QueueName::default(), paused, word: Word::default() };
+        t.store.pause_queue(request).await.expect("pause");
+    };
+    t.enqueue().await;
+    let begin = t.clock.now();
+    pause(true).await;
+    // As far as a verb may wait for a lock.
+    t.clock.set(begin.minus(minute));
+    t.store.seal_journal().await.expect("seal");
+    t.clock.set(begin);
+    pause(false).await;
+    t.store.seal_journal().await.expect("seal");
+    let report = audit::verify(journal(&*t.store), None, |_| {}).await.expect("verify");
+    assert_eq!((report.findings, report.remarks, report.remarked), (vec![], vec![], 0));
+
+    t.clock.set(begin.minus(minute * 2));
+    pause(true).await;
+    t.clock.set(begin.plus(minute * 5));
+    pause(false).await;
+    t.clock.set(begin.plus(minute * 2));
+    let seal = t.store.seal_journal().await.expect("seal").expect("there are rows");
+    assert_eq!((seal.no, seal.sealed_at), (3, begin.plus(minute * 2)));
+    let report = audit::verify(journal(&*t.store), None, |_| {}).await.expect("verify");
+    let rows: Vec<i64> = t.journal().await.iter().map(|row| row.id).collect();
+    let expected = [
+        Remark::DatedBack { row: rows[2], at: begin.minus(minute * 2), seal: 2, sealed_at: begin },
+        Remark::DatedAhead { row: rows[3], at: begin.plus(minute * 5), seal: 3, sealed_at: seal.sealed_at },
+    ];
+    assert_eq!((report.findings, report.remarks, report.remarked), (vec![], expected.to_vec(), 2));
+}
+
+/// A seal says when it was made, by the store's clock.
+pub async fn a_seal_says_when_it_was_made(t: Fixture) {
+    let worker = t.worker("one").await;
+    t.enqueue().await;
+    t.claim_one(worker).await;
+    t.advance(std::time::Duration::from_secs(7));
+    let seal = t.store.seal_journal().await.expect("seal").expect("there are rows");
+    assert_eq!(seal.sealed_at, t.clock.now());
+    assert_eq!(t.store.list_seals(0, 10).await.expect("list"), [seal]);
+}
+
 fn journal(store: &dyn Store) -> &dyn JournalStore {
     store
+}
+
+/// A store in which a job ends and a seal is made when the tail is asked for, once.
+struct Busy<'a> {
+    t: &'a Fixture,
+    worker: WorkerId,
+    left: Mutex<Option<(LeaseNo, JobId)>>,
+}
+
+#[async_trait]
+impl JournalStore for Busy<'_> {
+    async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
+        self.t.store.seal_journal().await
+    }
+
+    async fn list_seals(&self, after: i64, limit: u32) -> Result<Vec<Seal>, StoreError> {
+        self.t.store.list_seals(after, limit).await
+    }
+
+    async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
+        let left = self.left.lock().expect("nothing panics").take_if(|_| page.seal.is_none());
+        if let Some((lease, job)) = left {
+            self.t.store.seal_journal().await?;
+            self.t.end(self.worker, lease, job, success()).await;
+        }
+        self.t.store.read_journal(page).await
+    }
+
+    async fn list_journal_ids(&self, from: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.t.store.list_journal_ids(from, limit).await
+    }
+
+    async fn journal_traces(&self) -> Result<JournalTraces, StoreError> {
+        self.t.store.journal_traces().await
+    }
+
+    async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
+        self.t.store.list_job_rows(sight, job).await
+    }
+
+    async fn list_journal(&self, filter: &JournalFilter) -> Result<JournalFound, StoreError> {
+        self.t.store.list_journal(filter).await
+    }
 }
 
 /// A store whose last seals and their rows somebody removed.
@@ -211,6 +346,19 @@ impl JournalStore for Cut<'_> {
 
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.store.store.read_journal(page).await
+    }
+
+    async fn list_journal_ids(&self, from: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+        let mut left = Vec::new();
+        for seal in 1..=self.seals {
+            let page = JournalPage { seal: Some(seal), after: 0, limit: 1_000 };
+            left.extend(self.store.store.read_journal(page).await?.iter().map(|row| row.id));
+        }
+        Ok(left.into_iter().filter(|id| *id >= from).take(limit as usize).collect())
+    }
+
+    async fn journal_traces(&self) -> Result<JournalTraces, StoreError> {
+        self.store.store.journal_traces().await
     }
 
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {

@@ -5,7 +5,7 @@ use tenure_core::JobId;
 use tenure_core::journal::JournalRow;
 use tenure_core::seal::{GENESIS, Seal, Sealer};
 use tenure_store::journal::{
-    JOB_ROWS_MAX, JournalFilter, JournalFound, JournalPage, LOOKED_AT_MAX, SUBJECTS, is_act, row_of_job,
+    JOB_ROWS_MAX, JournalFilter, JournalFound, JournalPage, JournalTraces, LOOKED_AT_MAX, SUBJECTS, is_act, row_of_job,
 };
 use tenure_store::record::Sight;
 use tenure_store::{JournalStore, StoreError};
@@ -16,12 +16,12 @@ use super::tables::Tables;
 #[async_trait]
 impl JournalStore for ModelStore {
     async fn seal_journal(&self) -> Result<Option<Seal>, StoreError> {
-        self.transact(|tables, _| {
+        self.transact(|tables, now| {
             let (prev, sealed) = tables.seals.last().map_or((GENESIS, 0), |(seal, last)| (seal.hash, *last));
             let open: Vec<&JournalRow> = tables.journal.iter().filter(|row| row.id > sealed).collect();
             let Some(last) = open.last().map(|row| row.id) else { return Ok(None) };
             let no = tables.seals.len() as i64 + 1;
-            let mut sealer = Sealer::new(no, format!("{}..{last}", sealed + 1), prev);
+            let mut sealer = Sealer::new(no, format!("{}..{last}", sealed + 1), now, prev);
             open.into_iter().for_each(|row| sealer.row(row));
             let seal = sealer.close();
             tables.seals.push((seal.clone(), last));
@@ -41,6 +41,20 @@ impl JournalStore for ModelStore {
             let (above, up_to) = range(tables, page.seal);
             let rows = tables.journal.iter().filter(|row| row.id > above.max(page.after) && row.id <= up_to);
             Ok(rows.take(page.limit as usize).cloned().collect())
+        })
+    }
+
+    async fn list_journal_ids(&self, from: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.look(|tables, _| {
+            let ids = tables.journal.iter().map(|row| row.id).filter(|id| *id >= from);
+            Ok(ids.take(limit as usize).collect())
+        })
+    }
+
+    async fn journal_traces(&self) -> Result<JournalTraces, StoreError> {
+        self.look(|tables, _| {
+            let attempts = tables.jobs.values().any(|job| !job.attempts.is_empty());
+            Ok(JournalTraces { drawn: tables.journal.last().map_or(0, |row| row.id), attempts })
         })
     }
 

@@ -30,6 +30,7 @@
 //! C. Among late rows the seal is *unfinished* (`upto < floor`): the next one continues with the same two snapshots, because
 //! two marks cannot describe late rows that are sealed by half.
 
+use tenure_core::Timestamp;
 use tenure_core::seal::{GENESIS, Hash, Seal, Sealer};
 use tenure_store::StoreError;
 use tenure_store::journal::FULL_SEAL_ROWS;
@@ -41,7 +42,7 @@ use crate::call::Param;
 use crate::error::translate;
 use crate::statement::{self, Statement};
 use crate::store::PgStore;
-use crate::value::get;
+use crate::value::{Moment, get, time};
 
 /// The snapshot before everything.
 const NOTHING: &str = "1:1:";
@@ -58,13 +59,16 @@ const EMPTY_SEAL_IDS: i64 = 1_000;
 const SEALER_LOCK: i64 = 0x7e97_5ea1;
 
 /// The largest id drawn so far.
-const LAST_ID: Statement = Statement {
+pub(super) const LAST_ID: Statement = Statement {
     name: "last_journal_id",
     sql: "select case when is_called then last_value else last_value - 1 end as id from tenure.journal_id_seq",
 };
 
 /// The sealer's own transaction id.
 const XID: Statement = Statement { name: "sealer_xid", sql: "select pg_current_xact_id()::text as xid" };
+
+/// Parameters of `open_seal.sql` where nothing is sealed.
+pub(super) const LOOK: [Param<'static>; 2] = [(&None::<&str>, Type::TEXT), (&None::<Moment>, Type::TIMESTAMPTZ)];
 
 /// The rows of a seal: the columns of `tenure.seal`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +144,7 @@ pub(super) struct Last {
     /// Every era and the id after which its rows begin, in order.
     eras: Vec<(i16, i64)>,
     now: String,
+    moment: Timestamp,
 }
 
 impl Last {
@@ -157,7 +162,7 @@ impl Last {
             }
         };
         let hash = if no.is_some() { super::hash(row, "hash")? } else { GENESIS };
-        Ok(Self { no: no.unwrap_or(0), hash, window, eras, now: get(row, "now")? })
+        Ok(Self { no: no.unwrap_or(0), hash, window, eras, now: get(row, "now")?, moment: time(row, "moment")? })
     }
 
     /// What the next seal may cover, in order; the first of these with a row is the next seal. `newest` is an id from before
@@ -194,20 +199,21 @@ impl PgStore {
         // Statements of their own, in this order: see above.
         let newest: i64 = get(&one(tx, LAST_ID.sql, &[]).await?, "id")?;
         let open = self.text(statement::OPEN_SEAL);
-        let last = Last::read(&one(tx, &open, &[(&None::<&str>, Type::TEXT)]).await?)?;
+        let last = Last::read(&one(tx, &open, &LOOK).await?)?;
         if !self.has_more(tx, &last, newest).await? {
             return Ok(None);
         }
         let xid = one(tx, XID.sql, &[]).await?;
         let xid: &str = get(&xid, "xid")?;
-        let last = Last::read(&one(tx, &open, &[(&xid, Type::TEXT)]).await?)?;
+        let now = self.moment();
+        let last = Last::read(&one(tx, &open, &[(&xid, Type::TEXT), (&now, Type::TIMESTAMPTZ)]).await?)?;
         for window in last.next(newest) {
             let passed = window.upto - window.floor.max(window.after);
             let (window, rows) = self.read_part(tx, window).await?;
             if rows.is_empty() && passed < EMPTY_SEAL_IDS {
                 continue;
             }
-            let mut sealer = Sealer::new(last.no + 1, window.boundary(), last.hash);
+            let mut sealer = Sealer::new(last.no + 1, window.boundary(), last.moment, last.hash);
             rows.iter().for_each(|row| sealer.row(row));
             let seal = sealer.close();
             self.write_seal(tx, &window, &seal).await?;
@@ -260,7 +266,8 @@ impl PgStore {
 
     async fn write_seal(&self, tx: &Transaction<'_>, window: &Window, seal: &Seal) -> Result<(), StoreError> {
         let (prev, hash) = (seal.prev.as_slice(), seal.hash.as_slice());
-        let params: [Param<'_>; 10] = [
+        let sealed_at = Moment(seal.sealed_at);
+        let params: [Param<'_>; 11] = [
             (&seal.no, Type::INT8),
             (&window.era, Type::INT2),
             (&window.before, Type::TEXT),
@@ -271,6 +278,7 @@ impl PgStore {
             (&seal.rows, Type::INT8),
             (&prev, Type::BYTEA),
             (&hash, Type::BYTEA),
+            (&sealed_at, Type::TIMESTAMPTZ),
         ];
         tx.query_typed(&self.text(statement::WRITE_SEAL), &params).await.map_err(translate)?;
         Ok(())
@@ -290,7 +298,7 @@ mod tests {
     const NOW: &str = "20:20:";
 
     fn last(window: Window, eras: &[(i16, i64)]) -> Last {
-        Last { no: 1, hash: GENESIS, window, eras: eras.to_vec(), now: NOW.to_owned() }
+        Last { no: 1, hash: GENESIS, window, eras: eras.to_vec(), now: NOW.to_owned(), moment: Timestamp::EPOCH }
     }
 
     fn window(era: i16, before: &str, floor: i64, snapshot: Option<&str>, ids: (i64, i64)) -> Window {

@@ -331,8 +331,9 @@ create table tenure.cancel_request (
 -- xid comes before id: defaults are evaluated in column order, so a row's id is drawn after its transaction has an xid.
 -- Sealing depends on this (tenure-postgres/src/journal/seal.rs): a transaction that begins after a snapshot has larger ids only.
 create table tenure.journal (
-  xid xid8 not null default pg_current_xact_id(),
-  id bigint generated always as identity (cache 1) primary key,
+  -- Smaller numbers are no transactions, and no snapshot leaves them out.
+  xid xid8 not null default pg_current_xact_id() check (xid > '2'),
+  id bigint generated always as identity (cache 1) primary key check (id > 0),
   at timestamptz not null,
   era smallint not null,
   event smallint not null check (event between 1 and 18 and event <> 10),
@@ -359,7 +360,7 @@ create table tenure.seal (
   snapshot pg_snapshot,
   after bigint not null check (after >= 0),
   upto bigint not null check (upto >= after),
-  sealed_at timestamptz not null default clock_timestamp(),
+  sealed_at timestamptz not null,
   rows bigint not null check (rows >= 0),
   prev bytea not null unique check (length(prev) = 32),
   hash bytea not null unique check (length(hash) = 32)

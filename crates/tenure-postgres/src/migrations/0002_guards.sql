@@ -34,13 +34,15 @@ end $$;
 create trigger attempt_is_written_once before update on tenure.attempt
   for each row execute function tenure.refuse_change_of_attempt();
 
--- A writer that names its own transaction id or era could put a row where no seal looks. A named xid is refused rather than
--- replaced: without the column's default the row's id may be drawn before its transaction has an xid. Re-homing replaces this
--- function by one that stamps the next era.
+-- A writer that names its own transaction id, era or id could put a row where no seal looks. A named xid is refused rather than
+-- replaced: without the column's default the row's id may be drawn before its transaction has an xid. An id is refused unless
+-- this session drew it last (`overriding system value` names another one). Re-homing replaces this function by one that stamps
+-- the next era.
 create function tenure.stamp_journal() returns trigger language plpgsql as $$
 begin
-  if new.xid <> pg_current_xact_id() then
-    raise exception 'tenure.journal.xid is % and the transaction is %: leave the column out', new.xid, pg_current_xact_id() using errcode = 'TN409';
+  if new.xid <> pg_current_xact_id() or new.id <> currval('tenure.journal_id_seq') then
+    raise exception 'tenure.journal.xid is % and the transaction is %, id is % and the number drawn is %: leave both columns out',
+      new.xid, pg_current_xact_id(), new.id, currval('tenure.journal_id_seq') using errcode = 'TN409';
   end if;
   new.era := 1;
   return new;

@@ -1,7 +1,7 @@
 -- open_seal.sql: the last seal, every era, and the snapshot of the next seal. Always one row; `no` is null before the first seal.
 -- A snapshot of the server leaves out transactions in flight that are younger than every finished one. Here they are in the
 -- list, up to the sealer's own transaction, which began after the last id was read.
---   $1 xid of the sealer, or null: the server's snapshot as it is
+--   $1 xid of the sealer, or null: the server's snapshot as it is, $2 now or null for the clock
 select h.eras, h.begin_after, s.no, s.era, s.before::text as before, s.floor, s.snapshot::text as snapshot, s.after, s.upto, s.hash,
   pg_snapshot_xmin(c.here)::text || ':' || greatest(pg_snapshot_xmax(c.here), $1::text::xid8) || ':' || coalesce((
     select string_agg(f.xid::text, ',' order by f.xid) from (
@@ -9,7 +9,8 @@ select h.eras, h.begin_after, s.no, s.era, s.before::text as before, s.floor, s.
       union all
       select g.xid from generate_series(pg_snapshot_xmax(c.here)::text::bigint, $1::text::bigint - 1) g (xid)
     ) f
-  ), '') as now
+  ), '') as now,
+  coalesce($2::timestamptz, clock_timestamp()) as moment
 from (select array_agg(era order by era) as eras, array_agg(journal_after order by era) as begin_after from tenure.home) h
 cross join (select pg_current_snapshot() as here) c
 left join (

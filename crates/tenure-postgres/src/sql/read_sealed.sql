@@ -9,7 +9,7 @@ from (
   select id, at, worker, actor, event, lease, jobs, reason, details, xid from late
   union all
   (select id, at, worker, actor, event, lease, jobs, reason, details, xid from tenure.journal
-   where id > greatest($3, $5) and id <= $6 and era = $1 and ($4 is null or pg_visible_in_snapshot(xid, $4::pg_snapshot))
+   where id > greatest($3, $5) and id <= $6 and era = $1 and xid > '2' and ($4 is null or pg_visible_in_snapshot(xid, $4::pg_snapshot))
    order by id limit $7 - (select count(*) from late))
 ) j
 order by id

@@ -43,8 +43,8 @@ async fn snapshot_of_complete_in() {
 #[tokio::test]
 async fn snapshot_of_fold_rollups() {
     let sealed = "insert into tenure.journal (at, event, lease, jobs) values (now(), 1, 1, '{}');
-        insert into tenure.seal (no, era, before, floor, snapshot, after, upto, rows, prev, hash)
-          values (1, 1, '1:1:', 0, pg_current_snapshot(), 0, 1, 1, sha256('a'), sha256('b'))";
+        insert into tenure.seal (no, era, before, floor, snapshot, after, upto, sealed_at, rows, prev, hash)
+          values (1, 1, '1:1:', 0, pg_current_snapshot(), 0, 1, now(), 1, sha256('a'), sha256('b'))";
     inside("fold_rollups", sealed, "select from tenure.fold_rollups(100, '{1000}', null)").await;
 }
 

@@ -10,7 +10,7 @@
 //! - [`names`]: names that an open transaction brings
 //! - [`transactions`], [`runs`], [`user_tx`]: users' transactions that complete a job or a page and stay open, or are of
 //!   another driver
-//! - [`sealing`], [`tampering`], [`home`]: the journal
+//! - [`sealing`], [`tampering`], [`strays`], [`home`]: the journal
 //! - [`unreadable`]: rows written past the verbs, whose JSON is too long for any text
 //! - [`failover`], [`restore`]: numbers and positions on another server
 //! - [`connections`], [`gathering`], [`keeper`], [`wakeups`], [`migrations`], [`additions`], [`poolers`]: the server around it
@@ -35,6 +35,7 @@ mod home;
 mod restore;
 mod sealing;
 mod sealing_in_parts;
+mod strays;
 mod tampering;
 
 mod unreadable;

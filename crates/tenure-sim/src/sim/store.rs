@@ -18,7 +18,7 @@ use tenure_core::{JobId, NewJob, Timestamp, WorkerId};
 use tenure_store::cache::{Cached, PutCached};
 use tenure_store::enqueue::Enqueued;
 use tenure_store::gate::{AcquireTokens, Acquired, GateFilter, GateRecord, OperateGate, PatchRule, SetRule};
-use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
+use tenure_store::journal::{JournalFilter, JournalFound, JournalPage, JournalTraces};
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, PauseQueue, PruneJobs, RequeueJob, SetQueue};
 use tenure_store::record::{
     EndingCount, JobFilter, JobRecord, JobSummary, JobsFound, Migration, QueueRecord, Sight, Violation,
@@ -154,6 +154,14 @@ impl JournalStore for Wire {
 
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.store.read_journal(page).await
+    }
+
+    async fn list_journal_ids(&self, from: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.store.list_journal_ids(from, limit).await
+    }
+
+    async fn journal_traces(&self) -> Result<JournalTraces, StoreError> {
+        self.store.journal_traces().await
     }
 
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {

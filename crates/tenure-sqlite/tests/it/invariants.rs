@@ -33,9 +33,10 @@ async fn facts_cannot_be_rewritten() {
             "insert into ready select queue, line, priority, run_at + 1, job, attempt, losses, state from ready",
             "UNIQUE constraint",
         ),
-        ("insert into seal select no + 1, first, last, rows, prev, hash from seal", "closed for ever"),
-        ("insert or replace into seal select no, 1, 1, 1, prev, hash from seal", "closed for ever"),
+        ("insert into seal select no + 1, first, last, sealed_at, rows, prev, hash from seal", "closed for ever"),
+        ("insert or replace into seal select no, 1, 1, sealed_at, 1, prev, hash from seal", "closed for ever"),
         ("insert or replace into journal (id, at, event, jobs) values (1, 0, 1, '[]')", "append-only"),
+        ("insert into journal (id, at, event, jobs) values (99, 0, 1, '[]')", "numbers its rows itself"),
         ("insert into journal (id, at, event, jobs) values (0, 0, 1, '[]')", "CHECK constraint"),
         ("insert into journal (id, at, event, jobs) values (-7, 0, 1, '[]')", "CHECK constraint"),
     ] {

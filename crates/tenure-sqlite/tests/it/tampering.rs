@@ -86,6 +86,8 @@ async fn a_changed_a_missing_and_a_forked_seal_are_found() {
     assert!(rows_changed(&found, 2) && found.contains(&Finding::SealUnlinked { no: 3 }), "{found:?}");
     let found = findings("update seal set prev = randomblob(32) where no = 3", false).await;
     assert!(found.contains(&Finding::SealUnlinked { no: 3 }), "{found:?}");
+    let found = findings("update seal set sealed_at = sealed_at - 1 where no = 2", false).await;
+    assert!(rows_changed(&found, 2), "{found:?}");
     let found = findings("delete from seal where no = 2", false).await;
     assert!(found.contains(&Finding::SealMissing { expected: 2, found: 3 }), "{found:?}");
 }
@@ -125,4 +127,38 @@ async fn a_broken_seal_stays_broken() {
     fixture.store.seal_journal().await.unwrap().unwrap();
     let report = audit::verify(&fixture.store, None, |_| ()).await.unwrap();
     assert!(rows_changed(&report.findings, 1) && report.seals == 4, "{report:?}");
+}
+
+/// Rows in the table that no seal covers and none ever will: between two seals, and with numbers that are never drawn.
+#[tokio::test]
+async fn a_row_that_no_seal_will_cover_is_found() {
+    let (fixture, conn, _) = sealed().await;
+    fixture.store.seal_journal().await.unwrap().unwrap();
+    // A number that was drawn and not used, as after a leap.
+    conn.execute_batch("update sqlite_sequence set seq = 100 where name = 'journal'").unwrap();
+    fixture.enqueue(1).await;
+    fixture.claim(1).await.unwrap();
+    fixture.store.seal_journal().await.unwrap().unwrap();
+    assert_eq!(audit::verify(&fixture.store, None, |_| ()).await.unwrap().findings, []);
+    conn.execute_batch("pragma ignore_check_constraints = on").unwrap();
+    for row in [50, 0, -1, i64::MIN] {
+        let forged = "insert into journal (id, at, event, jobs) values (?1, 0, 6, '[]')";
+        conn.execute(forged, [row]).unwrap();
+        let found = audit::verify(&fixture.store, None, |_| ()).await.unwrap().findings;
+        assert_eq!(found, [Finding::StrayRow { row }]);
+        assert_eq!(fixture.store.seal_journal().await.unwrap(), None);
+        conn.execute("delete from journal where id = ?1", [row]).unwrap();
+    }
+    assert_eq!(audit::verify(&fixture.store, None, |_| ()).await.unwrap().findings, []);
+}
+
+#[tokio::test]
+async fn an_emptied_journal_is_found() {
+    let (fixture, conn, _) = sealed().await;
+    conn.execute_batch("delete from journal; delete from seal").unwrap();
+    let found = audit::verify(&fixture.store, None, |_| ()).await.unwrap().findings;
+    assert_eq!(found, [Finding::JournalEmpty { drawn: 7, attempts: true }]);
+    conn.execute_batch("delete from attempt").unwrap();
+    let found = audit::verify(&fixture.store, None, |_| ()).await.unwrap().findings;
+    assert_eq!(found, [Finding::JournalEmpty { drawn: 7, attempts: false }]);
 }

@@ -6,7 +6,7 @@ use tenure_core::journal::JournalRow;
 use tenure_core::seal::Seal;
 
 use crate::error::StoreError;
-use crate::journal::{JournalFilter, JournalFound, JournalPage};
+use crate::journal::{JournalFilter, JournalFound, JournalPage, JournalTraces};
 use crate::record::Sight;
 
 /// The record of every transition, and its seals.
@@ -20,6 +20,13 @@ pub trait JournalStore: Send + Sync {
 
     /// Journal rows of one seal or of the unsealed tail, in id order.
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError>;
+
+    /// Ids of journal rows from `from` on, in order, at most `limit`: of every row in the table, whatever its other columns
+    /// say.
+    async fn list_journal_ids(&self, from: i64, limit: u32) -> Result<Vec<i64>, StoreError>;
+
+    /// Traces that rows of the journal leave outside of it.
+    async fn journal_traces(&self) -> Result<JournalTraces, StoreError>;
 
     /// What happened to a job, in id order: the newest [`JOB_ROWS_MAX`](crate::journal::JOB_ROWS_MAX) rows of the leases
     /// that held it and of acts on it alone. Each names no other job; a tenant is not told who wrote it and why.

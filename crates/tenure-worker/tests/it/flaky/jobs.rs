@@ -5,7 +5,7 @@ use tenure_core::journal::JournalRow;
 use tenure_core::seal::Seal;
 use tenure_core::{JobId, NewJob};
 use tenure_store::enqueue::Enqueued;
-use tenure_store::journal::{JournalFilter, JournalFound, JournalPage};
+use tenure_store::journal::{JournalFilter, JournalFound, JournalPage, JournalTraces};
 use tenure_store::operate::{CancelJob, Canceled, HastenJob, OpenJob, RequeueJob};
 use tenure_store::record::{JobFilter, JobRecord, JobSummary, JobsFound, Sight};
 use tenure_store::{JobStore, JournalStore, StoreError};
@@ -59,6 +59,14 @@ impl JournalStore for Flaky {
 
     async fn read_journal(&self, page: JournalPage) -> Result<Vec<JournalRow>, StoreError> {
         self.inner.read_journal(page).await
+    }
+
+    async fn list_journal_ids(&self, from: i64, limit: u32) -> Result<Vec<i64>, StoreError> {
+        self.inner.list_journal_ids(from, limit).await
+    }
+
+    async fn journal_traces(&self) -> Result<JournalTraces, StoreError> {
+        self.inner.journal_traces().await
     }
 
     async fn list_job_rows(&self, sight: &Sight, job: JobId) -> Result<Vec<JournalRow>, StoreError> {
