@@ -23,8 +23,9 @@ pub async fn serve(listen: SocketAddr, router: Router) -> Result<(), BoxError> {
         .into());
     }
     let listener = TcpListener::bind(listen).await.map_err(|error| format!("listen on {listen}: {error}"))?;
-    println!("listening on http://{}", listener.local_addr()?);
+    // Before the line that others wait for: they may send the signal at once.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    println!("listening on http://{}", listener.local_addr()?);
     let (told, stop) = tokio::sync::oneshot::channel::<()>();
     let serving = axum::serve(listener, router).with_graceful_shutdown(async {
         let _told_or_gone = stop.await;
