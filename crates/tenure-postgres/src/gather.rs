@@ -153,7 +153,7 @@ impl PgStore {
             let store = self.clone();
             tokio::spawn(async move { store.enqueue_each(locked).await });
         }
-        // Calls that do not wait for locks notify nobody by themselves.
+        // `enqueue_on` with `Desk::Hasty` sends no wake-up, so idle workers are notified here.
         if self.listener().is_some() {
             let queues = Vec::from_iter(queues);
             let _late_not_lost = self.call(Desk::Short, WAKE_IDLE, &[(&queues, Type::TEXT_ARRAY)]).await;

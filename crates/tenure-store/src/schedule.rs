@@ -4,7 +4,7 @@
 //!   every worker, about once a second                        the store, one transaction
 //!   due_schedules ──► decide: Timing::due(last, now) ──► fire_schedules ─► version still the one that was read?
 //!        ▲  tenants     the fire, and when to look again        │  a batch    yes: last, look_at, fire row, job
-//!        │  in turn                                             │             no:  nothing; somebody else was faster
+//!        │  in turn                                             │             no:  nothing; another worker was faster
 //!        └──────────────────────────────────────────────────────┘
 //! ```
 //! The times are computed here and nowhere else: no store reads a cron expression. What a store has to promise is S1 of

@@ -89,7 +89,7 @@ async fn a_rule_is_written_and_a_reservation_refused_in_sql_as_in_core() {
     }
 }
 
-/// A claim through a gate nobody has passed before spends ten days of tokens, and commits after the rule has changed. Answers
+/// The first claim through a gate spends ten days of tokens, and commits after the rule has changed. Answers
 /// whether a job passes a second later, under the new rule.
 async fn change_a_rule_during_a_claim(scene: &Scene) -> bool {
     let set = async |rate: Rate| {
